@@ -129,7 +129,7 @@ void fail(const char* what) {
 void sign_pieces(benchmark::State& state) {
   constexpr std::size_t count = 8192;
   Both both(static_cast<unsigned>(state.range(0)));
-  const Demand demand = two_party::SignBits::demand(count, static_cast<unsigned>(state.range(1)));
+  const Demand demand = two_party::SignBits::demand(count, static_cast<unsigned>(state.range(1)), 2);
   std::size_t rounds = 0;
   for (auto _ : state) {
     Stocks stocks;
@@ -155,14 +155,14 @@ void sign_exchanges(benchmark::State& state) {
   for (auto _ : state) {
     state.PauseTiming();
     Stocks stocks;
-    both.make(stocks, two_party::SignBits::demand(count, blocks));
+    both.make(stocks, two_party::SignBits::demand(count, blocks, 2));
     state.ResumeTiming();
-    two_party::SignBits active(two_party::Role::active, stocks.active, x, blocks, 1),
-        passive(two_party::Role::passive, stocks.passive, y, blocks, 1);
+    two_party::SignBits active(two_party::Role::active, stocks.active, x, blocks, 2, 1),
+        passive(two_party::Role::passive, stocks.passive, y, blocks, 2, 1);
     const two_party::Bytes choices = passive.choices(), tables = active.tables(choices.data());
     passive.read_tables(tables.data());
     bytes = choices.size() + tables.size();
-    for (std::size_t layer = 0; layer < two_party::sign_layers(1, blocks).size(); ++layer) {
+    for (std::size_t layer = 0; layer < two_party::sign_layers(1, blocks, 2).size(); ++layer) {
       const two_party::Bytes one = active.layer_message(stocks.active), two = passive.layer_message(stocks.passive);
       active.finish_layer(two.data());
       passive.finish_layer(one.data());

@@ -1,14 +1,18 @@
 """What a tree costs over a line of given bandwidth and delay: seconds, megabytes, and those of the set-up.
 
     python bench/e2e/thin_lines.py [--protocols ot_shares] [--mbit 100] [--delay-ms 10] [--rows 284807]
-        [--features 15 15] [--bins 32] [--depth 5] [--trees 3] [--precision-bits 31 8] [--untold] [--json FILE]
+        [--features 15 15] [--bins 32] [--depth 5] [--trees 3] [--precision-bits 31 8] [--untold] [--counted]
+        [--json FILE]
 
 Both parties run in this process and talk over mutual TLS. Between them stands a shaper, a process of its own on the
 loopback address: in each direction it passes `--mbit` megabits a second and holds every byte back for `--delay-ms`. A
 training of one tree and one of 1 + `--trees` trees are timed; what the second takes beyond the first is the cost of
 `--trees` trees, and the first without it is the set-up and the first tree. Precisions below 31 bits are rounded at
-random (rounding="stochastic"). The parties know their line (network_mbit, network_delay_ms) unless it is `--untold`.
-Every training must have trees with splits.
+random (rounding="stochastic"); 0 stands for the protocol's own default. The parties know their line (network_mbit,
+network_delay_ms) unless it is `--untold`. Every training must have trees with splits.
+
+With `--counted` the line is one of counted_line.py: seconds are the processor time of each party's one thread, and what
+the line takes, without TLS. Other work on the machine shows less then. line_seconds are what the line takes alone.
 """
 
 import argparse
@@ -18,12 +22,14 @@ import multiprocessing
 import os
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from counted_line import CountedLine, Times
 from network import Loopback
 
 from vfxgb import VFXGBClassifier
@@ -31,6 +37,7 @@ from vfxgb.bench.datasets import Loaded, load
 from vfxgb.bench.machine import machine_facts
 from vfxgb.bench.real_trees import assert_real_trees
 from vfxgb.train import simulate
+from vfxgb.transport import channel
 from vfxgb.transport.network import Limits, Listener, NetworkLink, Peer, dial
 
 CHUNK = 32 << 10
@@ -118,33 +125,48 @@ class ShapedLoopback(Loopback):
         return dialled, listener.accept(SECONDS).link
 
 
+def wall_time() -> Times:
+    """The time by the clock on the wall."""
+    return Times(time.perf_counter())
+
+
 def train(args: argparse.Namespace, data: Loaded, protocol: str, bits: int, trees: int) -> dict[str, float]:
     """Seconds, bytes and round trips of one training over a line of its own."""
+    exact = bits in (0, EXACT_BITS)
     model = VFXGBClassifier(
         n_estimators=trees,
         max_depth=args.depth,
         max_bin=args.bins,
-        n_jobs=args.threads,
+        n_jobs=1 if args.counted else args.threads,
         parties=data.parties,
         active="bank",
         protocol=protocol,
-        protocol_params={"precision_bits": bits},
-        rounding="nearest" if bits == EXACT_BITS else "stochastic",
+        protocol_params={"precision_bits": bits} if bits else {},
+        rounding="nearest" if exact else "stochastic",
         network_mbit=None if args.untold else args.mbit,
         network_delay_ms=None if args.untold else args.delay_ms,
     )
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
-        line = ShapedLoopback(Path(folder), stack, args.mbit, args.delay_ms / 1000)
-        stack.enter_context(mock.patch.object(simulate, "memory_channels", line.channels))
-        begin = time.perf_counter()
+        clock: Callable[[], Times]
+        if args.counted:
+            counted = CountedLine(args.mbit, args.delay_ms / 1000)
+            stack.enter_context(mock.patch.object(channel, "memory_links", counted.links))
+            clock = counted.clock.now
+        else:
+            line = ShapedLoopback(Path(folder), stack, args.mbit, args.delay_ms / 1000)
+            stack.enter_context(mock.patch.object(simulate, "memory_channels", line.channels))
+            clock = wall_time
+        begin = clock()
         model.fit(data.X, data.y, verbose=False)
-        seconds = time.perf_counter() - begin
+        end = clock()
     assert_real_trees(model.model_.active_share, f"training with {protocol} on {data.source}")
     traffic = model.traffic_["shop"]
     return {
-        "seconds": seconds,
+        "seconds": end.computed - begin.computed,
+        **({"line_seconds": end.line - begin.line} if args.counted else {}),
         "bytes": float(traffic.sent_bytes + traffic.received_bytes),
         "round_trips": float(traffic.round_trips),
+        "messages": float(traffic.sent_messages + traffic.received_messages),
     }
 
 
@@ -172,6 +194,7 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--precision-bits", type=int, nargs="+", default=[EXACT_BITS, 8])
+    parser.add_argument("--counted", action="store_true", help="count seconds of processors and line, do not wait")
     parser.add_argument("--untold", action="store_true", help="the parties do not know their line")
     parser.add_argument("--json", type=Path, default=None, help="write the result to this file too")
     args = parser.parse_args()
@@ -182,7 +205,7 @@ def main() -> None:
     result = {
         "machine": machine_facts(),
         "load": os.getloadavg(),
-        "line": {"mbit": args.mbit, "delay_ms": args.delay_ms, "told": not args.untold},
+        "line": {"mbit": args.mbit, "delay_ms": args.delay_ms, "told": not args.untold, "counted": args.counted},
         "rows": args.rows,
         "features": args.features,
         "bins": args.bins,

@@ -16,10 +16,10 @@ using two_party::ExchangeSize;
 using two_party::Plan;
 using two_party::Role;
 using two_party::Stock;
-using Counts = std::tuple<std::size_t, std::size_t, std::size_t>;
+using Counts = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
 using Sizes = std::vector<std::pair<std::size_t, std::size_t>>;
 
-Counts counts_of(const Demand& demand) { return {demand.tables, demand.ands, demand.muxes}; }
+Counts counts_of(const Demand& demand) { return {demand.tables, demand.ands, demand.muxes, demand.triples}; }
 
 Sizes sizes_of(const std::vector<ExchangeSize>& exchanges) {
   Sizes out;
@@ -54,18 +54,37 @@ void add_muxes(Stock& stock, const Array<u64>& sent, const Array<u64>& received,
                   shaped(choices, {count}, "choices"), static_cast<std::size_t>(count));
 }
 
-std::unique_ptr<Plan> make_plan(unsigned value_bits, py::ssize_t nodes, py::ssize_t candidates, py::ssize_t extras,
-                                unsigned index_bits, unsigned extra_bits, const std::vector<unsigned>& groups) {
-  return std::make_unique<Plan>(two_party::Ring(value_bits), not_negative(nodes, "nodes"),
-                                not_negative(candidates, "candidates"), not_negative(extras, "extras"),
-                                two_party::CodeBits{index_bits, extra_bits}, groups);
+py::bytes correct_triples(const Array<Byte>& keys, const Array<Byte>& choices, const Array<Byte>& others) {
+  const py::ssize_t count = choices.size();
+  const two_party::Bytes out =
+      two_party::correct_triples(shaped(keys, {count, 4}, "keys"), shaped(choices, {count}, "choices"),
+                                 shaped(others, {count}, "others"), static_cast<std::size_t>(count));
+  return {reinterpret_cast<const char*>(out.data()), out.size()};
 }
 
-py::tuple stage_cost(unsigned value_bits, py::ssize_t nodes, py::ssize_t entrants, unsigned group,
-                     unsigned code_bits) {
+void add_triples(Stock& stock, const Array<Byte>& keys, const Array<Byte>& received, const Array<Byte>& choices,
+                 const Array<Byte>& others, const Array<Byte>& corrections) {
+  const py::ssize_t count = choices.size();
+  stock.add_triples(shaped(keys, {count, 4}, "keys"), shaped(received, {count}, "received"),
+                    shaped(choices, {count}, "choices"), shaped(others, {count}, "others"),
+                    shaped(corrections, {count, two_party::triple_corrections}, "corrections"),
+                    static_cast<std::size_t>(count));
+}
+
+std::unique_ptr<Plan> make_plan(unsigned value_bits, py::ssize_t nodes, py::ssize_t candidates, py::ssize_t extras,
+                                unsigned index_bits, unsigned extra_bits, const std::vector<unsigned>& groups,
+                                const std::vector<unsigned>& arities) {
+  return std::make_unique<Plan>(two_party::Ring(value_bits), not_negative(nodes, "nodes"),
+                                not_negative(candidates, "candidates"), not_negative(extras, "extras"),
+                                two_party::CodeBits{index_bits, extra_bits}, groups, arities);
+}
+
+py::tuple stage_cost(unsigned value_bits, py::ssize_t nodes, py::ssize_t entrants, unsigned group, unsigned code_bits,
+                     unsigned arity, bool pairs) {
   const two_party::Ring ring(value_bits);
   if (group < 2 || group > two_party::max_group) throw std::invalid_argument("a group that is none");
-  const two_party::StageShape shape = {positive(nodes, "nodes"), positive(entrants, "entrants"), group, false};
+  if (arity < 2 || arity > 3) throw std::invalid_argument("joins of two or three at a time");
+  const two_party::StageShape shape = {positive(nodes, "nodes"), positive(entrants, "entrants"), group, pairs, arity};
   return py::make_tuple(counts_of(shape.demand(ring)), sizes_of(shape.exchanges(ring, {code_bits, 0})));
 }
 
@@ -120,12 +139,13 @@ void register_two_party(py::module_& module) {
       .def("add_tables", add_tables, arg("entries"))
       .def("add_chosen", add_chosen, arg("choices"), arg("entries"))
       .def("add_ands", add_ands, arg("sent"), arg("received"), arg("choices"))
+      .def("add_triples", add_triples, arg("keys"), arg("received"), arg("choices"), arg("others"), arg("corrections"))
       .def("add_muxes", add_muxes, arg("sent"), arg("received"), arg("choices"))
       .def_property_readonly("left", [](const Stock& self) { return counts_of(self.left()); })
       .def_property_readonly("used", [](const Stock& self) { return counts_of(self.used()); });
   py::class_<Plan>(module, "Plan")
       .def(py::init(&make_plan), arg("value_bits"), arg("nodes"), arg("candidates"), arg("extras"), arg("index_bits"),
-           arg("extra_bits"), arg("groups"))
+           arg("extra_bits"), arg("groups"), arg("arities") = std::vector<unsigned>())
       .def_property_readonly("demand", [](const Plan& self) { return counts_of(self.demand()); })
       .def_property_readonly("exchanges", [](const Plan& self) { return sizes_of(self.exchanges()); });
   py::class_<Tournament>(module, "Tournament")
@@ -138,7 +158,8 @@ void register_two_party(py::module_& module) {
   module.def("noise_limit", [](unsigned value_bits) { return two_party::Ring(value_bits).noise_limit(); },
              arg("value_bits"));
   module.def("stage_cost", stage_cost, arg("value_bits"), arg("nodes"), arg("entrants"), arg("group"),
-             arg("code_bits"));
+             arg("code_bits"), arg("arity") = 2, arg("pairs") = false);
+  module.def("correct_triples", correct_triples, arg("keys"), arg("choices"), arg("others"));
 }
 
 }  // namespace vfxgb::bind

@@ -28,11 +28,18 @@ struct CodeBits {
   unsigned all() const { return index + extra; }
 };
 
-// One stage. `pairs`: the first one, where `group` is 2 and numbers have signs.
+// Products of comparisons in one layer: of two factors, and of three.
+struct FactorLayer {
+  std::size_t pairs = 0, triples = 0;
+};
+
+// One stage. `pairs`: the first one, where `group` is 2 and numbers have signs. arity: how many blocks of a number, and
+// factors of a product, are joined at a time, 2 or 3: 3 takes fewer exchanges and more bytes.
 struct StageShape {
   std::size_t nodes, entrants;
   unsigned group;
   bool pairs;
+  unsigned arity = 2;
 
   std::size_t winners() const { return (entrants + group - 1) / group; }  // of a node
   // Entrants of group number `index`.
@@ -40,16 +47,17 @@ struct StageShape {
   std::size_t signs() const;
   std::size_t selections() const;
   // Products of comparisons in each layer: who is the largest of a group of more than two.
-  std::vector<std::size_t> layers() const;
+  std::vector<FactorLayer> layers() const;
   Demand demand(const Ring& ring) const;
   std::vector<ExchangeSize> exchanges(const Ring& ring, const CodeBits& codes) const;
 };
 
 struct Plan {
-  // groups: of the stages after the first, 2 to 64 each, such that one winner is left after the last. Throws
-  // std::invalid_argument for others, for no candidate or node, and for codes that a word has no room for.
+  // groups: of the stages after the first, 2 to 64 each, such that one winner is left after the last. arities: of all
+  // stages; 2 for all where there are none. Throws std::invalid_argument for others, for no candidate or node, and for
+  // codes that a word has no room for.
   Plan(Ring ring, std::size_t nodes, std::size_t candidates, std::size_t extras, CodeBits codes,
-       const std::vector<unsigned>& groups);
+       const std::vector<unsigned>& groups, const std::vector<unsigned>& arities = {});
 
   Demand demand() const;
   std::vector<ExchangeSize> exchanges() const;

@@ -1,8 +1,8 @@
 // Products of a shared bit and a shared number: y = s v, and with it the same bit times a code. One exchange.
 //
 // s is shared by xor, v additively modulo 2^number_bits, codes by xor. s v is the sum of s v_p for the two parties p,
-// and s v_p = s_p v_p + s_q m_p with m_p = (1 - 2 s_p) v_p, which p knows. A piece of the stock gives p two words k0, k1
-// and the other party q a random choice a and k_a. Both send at once:
+// and s v_p = s_p v_p + s_q m_p with m_p = (1 - 2 s_p) v_p, which p knows. A piece of the stock gives p two words
+// k0, k1 and the other party q a random choice a and k_a. Both send at once:
 //
 //   q to p   d = s_q ^ a
 //   p to q   e = m_p - (k1 - k0)

@@ -63,21 +63,30 @@ void over_blocks(std::size_t count, std::size_t blocks, std::size_t threads, Bod
 
 }  // namespace
 
-std::vector<ProductLayer> sign_layers(std::size_t count, unsigned blocks) {
-  std::vector<ProductLayer> out;
-  for (std::size_t left = blocks; left > 1; left = (left + 1) / 2)
-    out.push_back({left / 2 * count, (left / 2 - 1) * count});
+std::vector<JoinLayer> sign_layers(std::size_t count, unsigned blocks, unsigned arity) {
+  std::vector<JoinLayer> out;
+  for (std::size_t left = blocks; left > 1; left = (left + arity - 1) / arity) {
+    const std::size_t triples = arity == 3 ? left / 3 : 0, pairs = arity == 3 ? left % 3 / 2 : left / 2;
+    // The lowest join of all is narrow: one of three blocks if there is any.
+    const std::size_t wide = triples > 0 ? pairs : pairs - 1;
+    out.push_back({pairs * count, wide * count, triples * count, (triples > 0 ? triples - 1 : 0) * count});
+  }
   return out;
 }
 
-Demand SignBits::demand(std::size_t count, unsigned blocks) {
-  return {count * blocks, count * (blocks - 1), 0};
+Demand SignBits::demand(std::size_t count, unsigned blocks, unsigned arity) {
+  Demand out;
+  out.tables = count * blocks;
+  for (const JoinLayer& layer : sign_layers(count, blocks, arity))
+    out.ands += layer.pairs, out.triples += layer.triples;
+  return out;
 }
 
-SignBits::SignBits(Role role, Stock& stock, Words numbers, unsigned blocks, std::size_t threads)
+SignBits::SignBits(Role role, Stock& stock, Words numbers, unsigned blocks, unsigned arity, std::size_t threads)
     : role_(role),
       numbers_(std::move(numbers)),
       blocks_(blocks),
+      arity_(arity),
       top_(block_bits * blocks),
       threads_(threads),
       pairs_(numbers_.size() * blocks) {
@@ -134,28 +143,50 @@ void SignBits::read_tables(const u8* tables) {
 }
 
 Bytes SignBits::layer_message(Stock& stock) {
-  // Pairs of blocks (2 q + 1, 2 q). The lowest, which needs no "equal", goes last.
-  const std::size_t count = numbers_.size(), half = blocks_ / 2;
-  Bytes equal(half * count), low(half * count);
-  for (std::size_t q = 0; q < half; ++q) {
-    const std::size_t place = (q + half - 1) % half * count;
-    const u8 *high = block(2 * q + 1), *lower = block(2 * q);
+  const std::size_t count = numbers_.size();
+  const JoinLayer layer = sign_layers(1, static_cast<unsigned>(blocks_), arity_)[0];
+  // Joins of three blocks stand below those of two. The lowest, which needs no "equal", goes last.
+  Bytes three(layer.triples * count), equal(layer.pairs * count), low(layer.pairs * count);
+  for (std::size_t q = 0; q < layer.triples; ++q) {
+    u8* const to = three.data() + (q + layer.triples - 1) % layer.triples * count;
+    const u8 *bottom = block(3 * q), *middle = block(3 * q + 1), *high = block(3 * q + 2);
+    // less | equal << 1 of the middle and lowest block, as b1, b0 and c1, c0.
+    for (std::size_t i = 0; i < count; ++i)
+      to[i] = static_cast<u8>(high[i] >> 1 | (middle[i] & 2) | (middle[i] & 1) << 2 | (bottom[i] & 2) << 2 |
+                              (bottom[i] & 1) << 4);
+  }
+  for (std::size_t q = 0; q < layer.pairs; ++q) {
+    const std::size_t place = (q + layer.wide_pairs) % layer.pairs * count;
+    const u8 *high = block(3 * layer.triples + 2 * q + 1), *lower = block(3 * layer.triples + 2 * q);
     for (std::size_t i = 0; i < count; ++i) equal[place + i] = high[i] >> 1;
     std::copy_n(lower, count, low.data() + place);
   }
-  return open_.emplace(role_, stock, equal, low, (half - 1) * count).message();
+  triples_.emplace(role_, stock, std::move(three), layer.wide_triples * count, TripleProducts::Kind::join);
+  Bytes out = triples_->message();
+  const Bytes pairs = open_.emplace(role_, stock, equal, low, layer.wide_pairs * count).message();
+  out.insert(out.end(), pairs.begin(), pairs.end());
+  return out;
 }
 
 void SignBits::finish_layer(const u8* message) {
-  const Bytes products = open_->finish(message);
-  const std::size_t count = numbers_.size(), half = blocks_ / 2;
-  for (std::size_t q = 0; q < half; ++q) {
-    const u8 *product = products.data() + (q + half - 1) % half * count, *high = block(2 * q + 1);
+  const std::size_t count = numbers_.size();
+  const JoinLayer layer = sign_layers(1, static_cast<unsigned>(blocks_), arity_)[0];
+  const Bytes three = triples_->finish(message);
+  const Bytes two = open_->finish(message + TripleProducts::message_bytes(
+                                                layer.triples * count, layer.wide_triples * count,
+                                                TripleProducts::Kind::join));
+  for (std::size_t q = 0; q < layer.triples + layer.pairs; ++q) {
+    const bool triple = q < layer.triples;
+    const std::size_t of_kind = triple ? q : q - layer.triples, first = 3 * layer.triples;
+    const u8* const product = triple ? three.data() + (q + layer.triples - 1) % layer.triples * count
+                                     : two.data() + (of_kind + layer.wide_pairs) % layer.pairs * count;
+    const u8* const high = block(triple ? 3 * q + 2 : first + 2 * of_kind + 1);
     u8* const joined = block(q);
     for (std::size_t i = 0; i < count; ++i) joined[i] = static_cast<u8>((high[i] & 1) ^ product[i]);
   }
-  if (blocks_ % 2) std::copy_n(block(blocks_ - 1), count, block(half));
-  blocks_ = (blocks_ + 1) / 2;
+  const std::size_t joined = layer.triples + layer.pairs, taken = 3 * layer.triples + 2 * layer.pairs;
+  if (taken < blocks_) std::copy_n(block(taken), count, block(joined));
+  blocks_ = joined + (blocks_ - taken);
 }
 
 Bytes SignBits::signs() const {

@@ -21,10 +21,10 @@ Stage::Stage(Role role, const Ring& ring, const StageShape& shape, const CodeBit
       entrants_(std::move(entrants)),
       stock_(stock),
       threads_(threads),
-      sign_layers_left_(sign_layers(1, ring.blocks()).size()) {
+      sign_layers_left_(sign_layers(1, ring.blocks(), shape.arity).size()) {
   Words numbers = shape_.pairs ? differences().values : comparisons();
   for (u64& number : numbers) number = ring_.tested(number, role_);
-  signs_.emplace(role_, stock_, std::move(numbers), ring_.blocks(), threads_);
+  signs_.emplace(role_, stock_, std::move(numbers), ring_.blocks(), shape_.arity, threads_);
 }
 
 Bytes Stage::send() {
@@ -55,7 +55,7 @@ void Stage::receive(const u8* message) {
       if (--sign_layers_left_ == 0) end_signs();
       break;
     case Step::product_layers:
-      close_products(products_->finish(message));
+      close_products(message);
       break;
     case Step::selection:
       selected_ = select_->finish(message);
@@ -145,25 +145,39 @@ void Stage::over_factors(Body body) const {
 }
 
 Bytes Stage::open_products() {
-  Bytes a, b;
+  Bytes three, a, b;
   over_factors([&](std::size_t at, std::size_t count) {
-    for (std::size_t k = 0; k + 1 < count; k += 2) {
+    std::size_t k = 0;
+    for (; shape_.arity == 3 && k + 2 < count; k += 3)
+      three.push_back(
+          static_cast<u8>(factors_[at + k] | factors_[at + k + 1] << 1 | factors_[at + k + 2] << 3));  // a, b0, c0
+    for (; k + 1 < count; k += 2) {
       a.push_back(factors_[at + k]);
       b.push_back(factors_[at + k + 1]);
     }
   });
-  return products_.emplace(role_, stock_, a, b, 0).message();
+  triples_.emplace(role_, stock_, std::move(three), 0, TripleProducts::Kind::product);
+  Bytes out = triples_->message();
+  const Bytes pairs = products_.emplace(role_, stock_, a, b, 0).message();
+  out.insert(out.end(), pairs.begin(), pairs.end());
+  return out;
 }
 
-void Stage::close_products(const Bytes& products) {
+void Stage::close_products(const u8* message) {
+  const FactorLayer layer = shape_.layers()[product_layer_++];
+  const Bytes three = triples_->finish(message),
+              two = products_->finish(
+                  message + TripleProducts::message_bytes(layer.triples, 0, TripleProducts::Kind::product));
   Bytes left;
-  std::size_t next = 0;
+  std::size_t next_three = 0, next_two = 0;
   over_factors([&](std::size_t at, std::size_t count) {
-    for (std::size_t k = 0; k + 1 < count; k += 2) left.push_back(products[next++]);
-    if (count % 2) left.push_back(factors_[at + count - 1]);
+    std::size_t k = 0;
+    for (; shape_.arity == 3 && k + 2 < count; k += 3) left.push_back(three[next_three++]);
+    for (; k + 1 < count; k += 2) left.push_back(two[next_two++]);
+    if (k < count) left.push_back(factors_[at + k]);
   });
   factors_ = std::move(left);
-  for (std::size_t& count : factor_counts_) count = (count + 1) / 2;
+  for (std::size_t& count : factor_counts_) count = (count + shape_.arity - 1) / shape_.arity;
   if (std::all_of(factor_counts_.begin(), factor_counts_.end(), [](std::size_t count) { return count == 1; }))
     begin_selection();
 }

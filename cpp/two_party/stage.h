@@ -37,7 +37,7 @@ class Stage {
   Shares differences() const;
   void end_signs();
   Bytes open_products();
-  void close_products(const Bytes& products);
+  void close_products(const u8* message);
   void begin_selection();
   // Calls body(first entrant, size) for each group of each node.
   template <class Body>
@@ -59,7 +59,9 @@ class Stage {
   Bytes tables_;                            // to be sent by the active party
   Bytes factors_;                           // of each f, one after the other; in the end the bits that select
   std::vector<std::size_t> factor_counts_;  // of each f of a node
+  std::optional<TripleProducts> triples_;
   std::optional<BitProducts> products_;
+  std::size_t product_layer_ = 0;
   std::optional<Select> select_;
   Shares selected_;
 };

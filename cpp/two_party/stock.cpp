@@ -19,7 +19,50 @@ void check_below(const u8* values, std::size_t count, unsigned bound, const char
     throw std::invalid_argument(std::string(what) + " must lie below " + std::to_string(bound));
 }
 
+// The products of a triple that have the bits c of one party: a, b0, b1 may be those of either, or of both together.
+u8 products_with(unsigned a, unsigned b0, unsigned b1, unsigned c) {
+  const unsigned ab = a & b0;
+  return static_cast<u8>((a & b1) | ab << 1 | ((0 - a) & c) << 2 | ((0 - b0) & c) << 4 | ((0 - ab) & c) << 6);
+}
+
+// F of stock.h: the terms in which both parties' bits meet, of the owner's b1 and c, for the other party's choice.
+u8 crossed(unsigned choice, unsigned own, unsigned others) {
+  const unsigned b1 = others & 1, c = others >> 1;
+  // Products of sums are sums over who has a and who has b0; the owner's own are no part of it. a b0 and a b1 take the
+  // other party's a alone: its b0 has met the owner's a in the other direction.
+  const unsigned a = choice & 1, b0 = choice >> 1, own_a = own & 1, own_b0 = own >> 1;
+  const unsigned all = products_with(a ^ own_a, b0 ^ own_b0, b1, c) ^ products_with(own_a, own_b0, b1, c);
+  const unsigned low = (a & b1) | (a & own_b0) << 1;
+  return static_cast<u8>((all & ~3u) | low);
+}
+
 }  // namespace
+
+Bytes correct_triples(const u8* keys, const u8* choices, const u8* others, std::size_t count) {
+  Bytes out(triple_corrections * count);
+  for (std::size_t i = 0; i < count; ++i)
+    for (unsigned choice = 1; choice < 4; ++choice)
+      out[triple_corrections * i + choice - 1] =
+          static_cast<u8>(keys[4 * i + choice] ^ keys[4 * i] ^ crossed(choice, choices[i], others[i]));
+  return out;
+}
+
+void Stock::add_triples(const u8* keys, const u8* received, const u8* choices, const u8* others, const u8* corrections,
+                        std::size_t count) {
+  check_below(choices, count, 4, "choices");
+  check_below(others, count, 8, "bits that nobody chose");
+  Pieces<Triple>::List pieces(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const unsigned own = choices[i], a = own & 1, b0 = own >> 1, b1 = others[i] & 1u, c = others[i] >> 1;
+    unsigned correction = 0;
+    for (unsigned choice = 1; choice < 4; ++choice)
+      correction |= corrections[triple_corrections * i + choice - 1] & (0 - static_cast<unsigned>(choice == own));
+    pieces[i].bits = static_cast<u8>(own | b1 << 2 | c << 3);
+    pieces[i].products =
+        static_cast<u8>(products_with(a, b0, b1, c) ^ keys[4 * i] ^ received[i] ^ static_cast<u8>(correction));
+  }
+  triples_.add(pieces);
+}
 
 void Stock::add_tables(const u32* entries, std::size_t count) {
   if (role_ != Role::active) throw std::invalid_argument("tables are the active party's");
@@ -55,12 +98,14 @@ void Stock::add_muxes(const u64* sent, const u64* received, const u8* choices, s
 }
 
 Demand Stock::left() const {
-  return {role_ == Role::active ? tables_.left() : chosen_.left(), ands_.left(), muxes_.left()};
+  return {role_ == Role::active ? tables_.left() : chosen_.left(), ands_.left(), muxes_.left(),
+          triples_.left()};
 }
 
 Stock Stock::part(const Demand& wanted) {
   const Demand have = left();
-  if (have.tables < wanted.tables || have.ands < wanted.ands || have.muxes < wanted.muxes)
+  if (have.tables < wanted.tables || have.ands < wanted.ands || have.muxes < wanted.muxes ||
+      have.triples < wanted.triples)
     throw std::invalid_argument("the stock has fewer pieces left than wanted");
   Stock out(role_);
   if (role_ == Role::active)
@@ -69,6 +114,7 @@ Stock Stock::part(const Demand& wanted) {
     out.chosen_.add(take_chosen(wanted.tables));
   out.ands_.add(take_ands(wanted.ands));
   out.muxes_.add(take_muxes(wanted.muxes));
+  out.triples_.add(take_triples(wanted.triples));
   return out;
 }
 
@@ -76,5 +122,6 @@ Pieces<u32>::List Stock::take_tables(std::size_t count) { return taken(tables_, 
 Pieces<u8>::List Stock::take_chosen(std::size_t count) { return taken(chosen_, count, used_.tables); }
 Pieces<u8>::List Stock::take_ands(std::size_t count) { return taken(ands_, count, used_.ands); }
 Pieces<MuxKeys>::List Stock::take_muxes(std::size_t count) { return taken(muxes_, count, used_.muxes); }
+Pieces<Triple>::List Stock::take_triples(std::size_t count) { return taken(triples_, count, used_.triples); }
 
 }  // namespace vfxgb::two_party

@@ -23,9 +23,9 @@ from vfxgb.protocols.sealed.messages import (
     SealedWinners,
     SealedWins,
 )
-from vfxgb.routing.messages import HiddenRoute, HiddenRouted
+from vfxgb.routing.messages import HiddenRoute, HiddenRouted, TransferStock
 from vfxgb.transport.messages import pack_bytes
-from vfxgb.two_party.messages import ArgmaxFlight, ArgmaxPieces, ArgmaxWinners
+from vfxgb.two_party.messages import ArgmaxCorrections, ArgmaxFlight, ArgmaxPieces, ArgmaxWinners
 
 
 def shorter(data: memoryview) -> memoryview:
@@ -68,7 +68,12 @@ FROM_ACTIVE: list[tuple[Any, type[VfxgbError], str]] = [
     (replaced(HiddenRoute, first=8), MessageError, "shop routing rows: found depth 0, first 8"),
     (replaced(HiddenRoute, count=8), MessageError, "shop routing rows: found depth 0, first 0, count 8"),
     (replaced(HiddenRoute, corrections=shorter), TransferError, "bytes of choices, wanted"),
-    (replaced(HiddenRoute, transfers=flipped), TransferError, "bank"),
+    (replaced(TransferStock, transfers=flipped), TransferError, "transfers with bank"),
+    (replaced(TransferStock, batch=7), TransferError, "found batch 7"),
+    (replaced(TransferStock, count=0), MessageError, "shop making transfers for routing: found 0 more"),
+    (replaced(TransferStock, count=1 << 40), MessageError, "shop making transfers for routing: found 1099511627776"),
+    (replaced(ArgmaxCorrections, corrections=flipped), TransferError, "digest of corrections"),
+    (replaced(ArgmaxCorrections, corrections=shorter), TransferError, "bytes of corrections, wanted"),
 ]
 
 FROM_PASSIVE: list[tuple[Any, type[VfxgbError], str]] = [
@@ -79,6 +84,7 @@ FROM_PASSIVE: list[tuple[Any, type[VfxgbError], str]] = [
     (replaced(LatticeBlock, first=1), LatticeError, "rows arrive once, in order"),
     (replaced(LatticeBlock, words=shorter), LatticeError, "lattice set-up with shop"),
     (replaced(ArgmaxPieces, request=flipped), TransferError, "shop"),
+    (replaced(ArgmaxPieces, corrections=flipped), TransferError, "digest of corrections"),
     (replaced(ArgmaxFlight, data=flipped), TransferError, "argmax 0 with shop: flight"),
     (replaced(HiddenRouted, count=8), MessageError, "routing by shop: found"),
     (replaced(HiddenRouted, sent=shorter), TransferError, "bytes of masked bits, wanted"),

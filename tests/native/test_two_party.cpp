@@ -124,18 +124,18 @@ void all_shares_of_the_smallest_ring() {
 }
 
 // Opened signs of x + y modulo 2^(4 blocks + 1), with a piece of the stock each.
-Bytes opened_signs(const Words& x, const Words& y, unsigned blocks, std::size_t threads) {
+Bytes opened_signs(const Words& x, const Words& y, unsigned blocks, unsigned arity, std::size_t threads) {
   Stocks stocks;
-  deal(stocks, SignBits::demand(x.size(), blocks), random_word);
-  SignBits active(Role::active, stocks.active, x, blocks, threads),
-      passive(Role::passive, stocks.passive, y, blocks, threads);
+  deal(stocks, SignBits::demand(x.size(), blocks, arity), random_word);
+  SignBits active(Role::active, stocks.active, x, blocks, arity, threads),
+      passive(Role::passive, stocks.passive, y, blocks, arity, threads);
   const Bytes choices = passive.choices(), tables = active.tables(choices.data());
   CHECK(choices.size() == SignBits::choices_bytes(x.size(), blocks));
   CHECK(tables.size() == SignBits::tables_bytes(x.size(), blocks));
   passive.read_tables(tables.data());
-  for (const ProductLayer& layer : sign_layers(x.size(), blocks)) {
+  for (const JoinLayer& layer : sign_layers(x.size(), blocks, arity)) {
     const Bytes one = active.layer_message(stocks.active), two = passive.layer_message(stocks.passive);
-    CHECK(one.size() == BitProducts::message_bytes(layer.count, layer.wide) && two.size() == one.size());
+    CHECK(one.size() == layer.message_bytes() && two.size() == one.size());
     active.finish_layer(two.data());
     passive.finish_layer(one.data());
   }
@@ -147,9 +147,11 @@ Bytes opened_signs(const Words& x, const Words& y, unsigned blocks, std::size_t 
 }
 
 bool signs_right(const Words& x, const Words& y, unsigned blocks, std::size_t threads) {
-  const Bytes signs = opened_signs(x, y, blocks, threads);
-  for (std::size_t i = 0; i < x.size(); ++i)
-    if (signs[i] != ((x[i] + y[i]) >> 4 * blocks & 1)) return false;
+  for (const unsigned arity : {2u, 3u}) {
+    const Bytes signs = opened_signs(x, y, blocks, arity, threads);
+    for (std::size_t i = 0; i < x.size(); ++i)
+      if (signs[i] != ((x[i] + y[i]) >> 4 * blocks & 1)) return false;
+  }
   return true;
 }
 
@@ -194,7 +196,8 @@ void view_of_tables() {
     Stock mine(Role::active), theirs(Role::passive);
     mine.add_tables(tables.data(), count);
     theirs.add_chosen(choices.data(), entries.data(), count);
-    SignBits active(Role::active, mine, Words(count, x), 1, 1), passive(Role::passive, theirs, Words(count, 5), 1, 1);
+    SignBits active(Role::active, mine, Words(count, x), 1, 2, 1),
+        passive(Role::passive, theirs, Words(count, 5), 1, 2, 1);
     const Bytes flips = passive.choices(), message = active.tables(flips.data());
     // What the active party sees: 5 ^ c, once for each c.
     std::vector<std::size_t> seen_flips(16, 0);
@@ -258,6 +261,80 @@ void products() {
   }
 }
 
+// Corrections of triples, lane by lane of their keys: whatever the owner's bits and the other party's choice are, the
+// other party's key and the three corrections are any four bits equally often.
+void view_of_corrections() {
+  bool good = true;
+  for (unsigned lane = 0; lane < 8; ++lane)
+    for (unsigned inputs = 0; inputs < 1u << 7; ++inputs) {
+      const u8 own = inputs & 3, others = inputs >> 2 & 7, choice = static_cast<u8>(inputs >> 5);
+      unsigned seen = 0;
+      for (unsigned word = 0; word < 16; ++word) {
+        u8 keys[4];
+        for (unsigned k = 0; k < 4; ++k) keys[k] = static_cast<u8>((word >> k & 1) << lane);
+        const Bytes corrections = correct_triples(keys, &own, &others, 1);
+        unsigned view = keys[choice] >> lane & 1;
+        for (unsigned k = 0; k < 3; ++k) view |= (corrections[k] >> lane & 1u) << (k + 1);
+        seen |= 1u << view;
+      }
+      good = good && seen == 0xffff;
+    }
+  CHECK(good);
+}
+
+// All shares of all bits, all bits of pieces: products of three are right, and either party's view is uniform.
+void triples() {
+  const std::size_t count = std::size_t{1} << 20;
+  Bytes inputs[2], keys[2], picked[2], others[2], received[2];
+  for (std::size_t i = 0; i < count; ++i)
+    for (int p = 0; p < 2; ++p) {
+      inputs[p].push_back(i >> 5 * p & 31);
+      picked[p].push_back(i >> (10 + 5 * p) & 3);
+      others[p].push_back(i >> (12 + 5 * p) & 7);
+      const u64 word = random_word();
+      for (int k = 0; k < 4; ++k) keys[p].push_back(static_cast<u8>(word >> 8 * k));
+    }
+  for (std::size_t i = 0; i < count; ++i)
+    for (int p = 0; p < 2; ++p) received[p].push_back(keys[1 - p][4 * i + picked[p][i]]);
+  Stock stocks[2] = {Stock(Role::active), Stock(Role::passive)};
+  for (int p = 0; p < 2; ++p) {
+    const Bytes corrections = correct_triples(keys[1 - p].data(), picked[1 - p].data(), others[1 - p].data(), count);
+    stocks[p].add_triples(keys[p].data(), received[p].data(), picked[p].data(), others[p].data(), corrections.data(),
+                          count);
+  }
+  using Kind = TripleProducts::Kind;
+  const std::pair<Kind, std::size_t> cases[] = {{Kind::join, count}, {Kind::join, 8}, {Kind::product, count}};
+  for (const auto& [kind, wide] : cases) {
+    Stock copies[2] = {stocks[0], stocks[1]};
+    const TripleProducts one(Role::active, copies[0], inputs[0], wide, kind),
+        two(Role::passive, copies[1], inputs[1], wide, kind);
+    const Bytes messages[2] = {one.message(), two.message()};
+    CHECK(messages[0].size() == TripleProducts::message_bytes(count, wide, kind));
+    const Bytes z[2] = {one.finish(messages[1].data()), two.finish(messages[0].data())};
+    bool good = true;
+    for (std::size_t i = 0; i < count; ++i) {
+      const unsigned x = inputs[0][i] ^ inputs[1][i], found = z[0][i] ^ z[1][i];
+      const unsigned a = x & 1, b0 = x >> 1 & 1, b1 = x >> 2 & 1, c0 = x >> 3 & 1, c1 = x >> 4;
+      const unsigned equal = a & b0 & c0, less = (a & b1) ^ (a & b0 & c1);
+      good = good && found == (kind == Kind::product ? equal : less | (i < wide ? equal << 1 : 0));
+    }
+    CHECK(good);
+    if (kind != Kind::join || wide != count) continue;
+    for (int p = 0; p < 2; ++p) {
+      // (both parties' bits, own bits of the piece, what is received): each once.
+      Bytes field(count), seen(count, 0), view(count, 0);
+      const u8* at = messages[1 - p].data();
+      for (int k = 0; k < 5; ++k, at += packed_bytes(count)) {
+        unpack_bits(at, count, field.data());
+        for (std::size_t i = 0; i < count; ++i) view[i] |= static_cast<u8>(field[i] << k);
+      }
+      for (std::size_t i = 0; i < count; ++i)
+        ++seen[(i & 1023) << 10 | std::size_t{picked[p][i]} << 8 | std::size_t{others[p][i]} << 5 | view[i]];
+      CHECK(std::all_of(seen.begin(), seen.end(), [](u8 times) { return times == 1; }));
+    }
+  }
+}
+
 // Numbers of 2 bits, codes of 1: all shares, and all pieces of the transfer that the active party sends; products are
 // right, and what the passive party sees of it is uniform.
 void selections() {
@@ -312,14 +389,14 @@ void selections() {
 struct Case {
   unsigned value_bits;
   std::size_t nodes, candidates, extras;
-  std::vector<unsigned> groups;
+  std::vector<unsigned> groups, arities = {};
 };
 
 // Random integers with many ties, noise at its limit: the winners are those of the rule, the exchanges those foretold.
 void tournament(const Case& c, std::size_t threads) {
   const Ring ring(c.value_bits);
   const unsigned index_bits = static_cast<unsigned>(std::bit_width(c.candidates));
-  const Plan plan(ring, c.nodes, c.candidates, c.extras, {index_bits, 2}, c.groups);
+  const Plan plan(ring, c.nodes, c.candidates, c.extras, {index_bits, 2}, c.groups, c.arities);
   Stocks stocks;
   deal(stocks, plan.demand(), random_word);
   const std::size_t count = c.nodes * c.candidates;
@@ -376,6 +453,9 @@ void tournaments() {
   tournament({25, 9, 31, 1, {17}}, 1);
   tournament({3, 20000, 2, 1, {2}}, 2);
   tournament({29, 32, 155, 1, {2, 5, 8}}, 2);
+  for (unsigned group = 2; group < 17; ++group) tournament({25, 9, 31, 1, {group, 17}, {3, 3, 3}}, 1);
+  for (const unsigned bits : {1u, 5u, 9u, 30u, 34u, 48u}) tournament({bits, 20, 6, 1, {4}, {3, 2}}, 1);
+  tournament({22, 300, 25, 2, {4, 3, 2}, {2, 3, 2, 3}}, 2);
 }
 
 // Numbers that differ by one in absolute value and meet after the stage of pairs, where signs and with them errors have
@@ -420,6 +500,8 @@ void refusals() {
   CHECK_THROWS(Plan(ring, 1, 8, 0, {3, 0}, {4}));      // 8 candidates have codes to 8
   CHECK_THROWS(Plan(ring, 1, 8, 0, {40, 7}, {4}));     // a word has 64 bits
   CHECK_THROWS(Plan(ring, 1, 8, 0, {70, 0xffffffff}, {4}));
+  CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {4}, {3}));
+  CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {4}, {2, 4}));
   const Plan plan(ring, 2, 4, 1, {3, 1}, {3});
   Stocks stocks;
   deal(stocks, plan.demand(), random_word);
@@ -451,6 +533,9 @@ void refusals() {
   CHECK_THROWS(stocks.active.add_ands(two, two, two, 2));
   CHECK_THROWS(stocks.active.add_ands(sixteen, two, two, 2));
   CHECK_THROWS(stocks.active.add_muxes(words, words, two, 2));
+  const u8 four[8] = {4, 4, 4, 4, 4, 4, 4, 4}, eight[2] = {8, 8};
+  CHECK_THROWS(stocks.active.add_triples(four, two, four, two, four, 2));
+  CHECK_THROWS(stocks.active.add_triples(four, two, two, eight, four, 2));
 }
 
 // Whatever bytes of the right size arrive, a tournament goes on to its end and says nothing of them.
@@ -482,6 +567,8 @@ int main() {
   signs_of_larger_rings();
   view_of_tables();
   products();
+  view_of_corrections();
+  triples();
   selections();
   tournaments();
   edges_after_the_first_stage();

@@ -42,6 +42,23 @@ void deal(Stocks& stocks, const Demand& demand, Random random) {
   stocks.active.add_ands(sent[0].data(), got[0].data(), chosen[0].data(), demand.ands);
   stocks.passive.add_ands(sent[1].data(), got[1].data(), chosen[1].data(), demand.ands);
 
+  std::vector<u8> keys[2], others[2], picked[2], received[2];
+  for (std::size_t i = 0; i < demand.triples; ++i)
+    for (int p = 0; p < 2; ++p) {
+      const u64 word = random();
+      for (int k = 0; k < 4; ++k) keys[p].push_back(static_cast<u8>(word >> 8 * k));
+      picked[p].push_back(word >> 32 & 3);
+      others[p].push_back(word >> 34 & 7);
+    }
+  for (std::size_t i = 0; i < demand.triples; ++i)
+    for (int p = 0; p < 2; ++p) received[p].push_back(keys[1 - p][4 * i + picked[p][i]]);
+  const Bytes corrections[2] = {correct_triples(keys[0].data(), picked[0].data(), others[0].data(), demand.triples),
+                                correct_triples(keys[1].data(), picked[1].data(), others[1].data(), demand.triples)};
+  stocks.active.add_triples(keys[0].data(), received[0].data(), picked[0].data(), others[0].data(),
+                            corrections[1].data(), demand.triples);
+  stocks.passive.add_triples(keys[1].data(), received[1].data(), picked[1].data(), others[1].data(),
+                             corrections[0].data(), demand.triples);
+
   std::vector<u64> words[2], word_got[2];
   std::vector<u8> word_chosen[2];
   for (std::size_t i = 0; i < demand.muxes; ++i) {

@@ -11,8 +11,12 @@ from simulated_runs import fit_tables
 from vfxgb.errors import MessageError, ParameterError, ProtocolParameterError
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_by_name
+from vfxgb.protocols.sealed.messages import SealedPieces
+from vfxgb.routing.messages import HiddenRoute, TransferStock
 from vfxgb.train import simulate
 from vfxgb.train.plan import RunPlan
+from vfxgb.transport.channel import Channel
+from vfxgb.transport.messages import Message
 
 HIDDEN = "plain, nodes hidden"
 CASES = ["binary", "multiclass", "weights", "missing", "missing multiclass", "imputed", "probabilistic", "subsample"]
@@ -82,6 +86,32 @@ def half_squares(y: np.ndarray, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray
 def test_other_settings_of_training(name, changes, make_problem, train, model_of) -> None:
     sealed, twin = both(make_problem, train, name, 3, **changes)
     assert model_of(sealed) == model_of(twin)
+
+
+@pytest.mark.parametrize("n_passive", [1, 2])
+@pytest.mark.parametrize("least", [1, 128, 4096])
+def test_what_is_made_ahead_does_not_show_in_models(
+    least, n_passive, make_problem, train, model_of, monkeypatch
+) -> None:
+    """Transfers and pieces behind every flight, or all behind one: several rounds, which use what those before made."""
+    monkeypatch.setattr("vfxgb.protocols.sealed.ahead.LEAST_TRANSFERS", least)
+    sent: list[type] = []
+    send = Channel.send
+
+    def noted(self: Channel, message: Message) -> None:
+        sent.append(type(message))
+        send(self, message)
+
+    monkeypatch.setattr(Channel, "send", noted)
+    sealed, twin = both(make_problem, train, "deep", 1 + n_passive, n_estimators=4)
+    assert model_of(sealed) == model_of(twin)
+    stocks, pieces = sent.count(TransferStock), sent.count(SealedPieces)
+    assert stocks > 0
+    # At the beginning of each round, and behind flights.
+    assert pieces > 4 * n_passive
+    if least == 1:
+        assert stocks > 4 * 4 * n_passive
+        assert sent.count(HiddenRoute) > 4 * n_passive
 
 
 @pytest.mark.parametrize("settings", [{"transfer_bits": 2}, {"flight_bytes": 0}, {"ring": "wide"}])

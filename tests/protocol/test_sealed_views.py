@@ -13,8 +13,9 @@ from vfxgb.train import simulate
 from vfxgb.transport.channel import memory_channels
 
 ROWS = 200
-# Messages about splits that have won: there are as many as levels at which the party has won something.
-OF_WINNERS = {"won-slots", "place-splits", "hidden-route", "hidden-routed"}
+# Messages about splits that have won: there are as many as levels at which the party has won something. How many
+# transfers are made ahead follows from how many of those before its own wins have used.
+OF_WINNERS = {"won-slots", "place-splits", "hidden-route", "hidden-routed", "transfer-stock"}
 
 
 def view(monkeypatch: pytest.MonkeyPatch, y: np.ndarray, **changes: Any) -> list[tuple[str, int]]:

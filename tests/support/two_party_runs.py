@@ -25,9 +25,10 @@ class Sides:
     def make(self, demand: Demand) -> int:
         """Make pieces; the bytes of both requests."""
         mine, theirs = self.active.request(demand), self.passive.request(demand)
-        self.active.accept(theirs)
-        self.passive.accept(mine)
-        return len(mine) + len(theirs)
+        corrections = self.active.accept(theirs), self.passive.accept(mine)
+        self.active.complete(corrections[1])
+        self.passive.complete(corrections[0])
+        return sum(map(len, (mine, theirs, *corrections)))
 
 
 def session_name(seed: int) -> bytes:

@@ -1,7 +1,7 @@
 """Argmax on shares (cpp/two_party).
 
 Two parties, the active and the passive one, each hold a share of every number. Counts of what they make ahead come as
-(tables, ands, muxes). Bits of a code: `index_bits` name a candidate, `extra_bits` belong to the extras.
+(tables, ands, muxes, triples). Bits of a code: `index_bits` name a candidate, `extra_bits` belong to the extras.
 """
 
 from typing import final
@@ -31,10 +31,22 @@ class Stock:
     def add_muxes(self, sent: NDArray[np.uint64], received: NDArray[np.uint64], choices: NDArray[np.uint8]) -> None:
         """Both words uint64[n, 2] that it sends, the one uint64[n] that it received, and which one, uint8[n]."""
 
+    def add_triples(
+        self,
+        keys: NDArray[np.uint8],
+        received: NDArray[np.uint8],
+        choices: NDArray[np.uint8],
+        others: NDArray[np.uint8],
+        corrections: NDArray[np.uint8],
+    ) -> None:
+        """uint8[n, 4]: the keys that it sends; uint8[n] each: the one it received, which one that is, and its own
+        random bits below 8; uint8[n, 3]: the other party's corrections.
+        """
+
     @property
-    def left(self) -> tuple[int, int, int]: ...
+    def left(self) -> tuple[int, int, int, int]: ...
     @property
-    def used(self) -> tuple[int, int, int]: ...
+    def used(self) -> tuple[int, int, int, int]: ...
 
 @final
 class Plan:
@@ -49,9 +61,10 @@ class Plan:
         index_bits: int,
         extra_bits: int,
         groups: list[int],
+        arities: list[int] = ...,
     ) -> None: ...
     @property
-    def demand(self) -> tuple[int, int, int]: ...
+    def demand(self) -> tuple[int, int, int, int]: ...
     @property
     def exchanges(self) -> list[tuple[int, int]]:
         """Bytes of each exchange (to the passive party, to the active one), 0 where nothing is sent."""
@@ -85,6 +98,9 @@ def noise_limit(value_bits: int) -> int:
     """The noise, in 64ths of Delta, that a shared number must stay below."""
 
 def stage_cost(
-    value_bits: int, nodes: int, entrants: int, group: int, code_bits: int
-) -> tuple[tuple[int, int, int], list[tuple[int, int]]]:
-    """(demand, bytes of each exchange) of one stage of groups."""
+    value_bits: int, nodes: int, entrants: int, group: int, code_bits: int, arity: int = 2, pairs: bool = False
+) -> tuple[tuple[int, int, int, int], list[tuple[int, int]]]:
+    """(demand, bytes of each exchange) of one stage of groups, or of that of pairs."""
+
+def correct_triples(keys: NDArray[np.uint8], choices: NDArray[np.uint8], others: NDArray[np.uint8]) -> bytes:
+    """Corrections of triples for the other party, 3 bytes each; see Stock.add_triples."""

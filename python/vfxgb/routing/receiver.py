@@ -63,7 +63,9 @@ class Asked:
 class RoutingReceiver:
     """Questions to one passive party, over transfers that a question brings along or that were made ahead.
 
-    A batch is used in the order of its transfers, each of them once. Not safe to share among threads.
+    Batches that were made ahead are used in their order, and the transfers of each in theirs, once. A question takes
+    all of its transfers from one batch, the first that has enough; what those before it have left is lost. Not safe to
+    share among threads.
     """
 
     def __init__(self, receiver: Receiver | SilentReceiver, threads: int = 1) -> None:
@@ -71,12 +73,17 @@ class RoutingReceiver:
         self._receiver = receiver
         self._threads = threads
         self._next = 0
-        self._stock: ReceiverBatch | None = None
+        self._stock: list[ReceiverBatch] = []
 
     @property
     def in_stock(self) -> int:
         """Transfers that the sender knows of and that no question has used yet."""
-        return 0 if self._stock is None else len(self._stock)
+        return sum(self.stocked)
+
+    @property
+    def stocked(self) -> list[int]:
+        """The same, batch by batch."""
+        return [len(batch) for batch in self._stock]
 
     @property
     def silent(self) -> SilentReceiver | None:
@@ -85,8 +92,14 @@ class RoutingReceiver:
 
     def make_stock(self, count: int) -> tuple[int, bytes]:
         """(batch, request for the sender) of `count` transfers made ahead; what was left of those before is lost."""
+        self._stock = []
+        return self.add_stock(count)
+
+    def add_stock(self, count: int) -> tuple[int, bytes]:
+        """The same, behind what there is in stock."""
         number = self._next
-        request, self._stock = self._request(count)
+        request, batch = self._request(count)
+        self._stock.append(batch)
         return number, request
 
     def ask(self, level: Level, wanted: NDArray[np.uint16]) -> tuple[Question, Asked]:
@@ -106,10 +119,12 @@ class RoutingReceiver:
             )
         count = level.transfers * wanted.shape[1]
         request = b""
-        if self._stock is None or len(self._stock) < count:
+        enough = next((place for place, left in enumerate(self.stocked) if left >= count), None)
+        if enough is None:
             request, batch = self._request(count)
         else:
-            batch = self._stock.take(count)
+            self._stock = self._stock[enough:]
+            batch = self._stock[0].take(count)
         t, random = batch.correlated()
         corrections, masks = _native.routing.choose_bits(
             batch.session,

@@ -16,7 +16,7 @@ from vfxgb.routing.receiver import BATCH_DOMAIN, MAX_BATCH, Question
 class RoutingSender:
     """Answers to the active party's questions. Not safe to share among threads.
 
-    It holds at most one batch that was made ahead, and that of a question while it is answered.
+    It holds the batches that were made ahead, and that of a question while it is answered.
     """
 
     def __init__(self, sender: Sender | SilentSender, threads: int = 1) -> None:
@@ -24,7 +24,7 @@ class RoutingSender:
         self._sender = sender
         self._threads = threads
         self._next = 0
-        self._stock: SenderBatch | None = None
+        self._stock: list[SenderBatch] = []
 
     @property
     def silent(self) -> SilentSender | None:
@@ -36,7 +36,16 @@ class RoutingSender:
 
         Raises TransferError for a batch that is not the next one, too large, of another session, or damaged.
         """
-        self._stock = self._answer(batch, count, request)
+        self._stock = [self._answer(batch, count, request)]
+
+    def add_stock(self, batch: int, count: int, request: Bytes) -> None:
+        """The same, behind what there is in stock."""
+        self._stock.append(self._answer(batch, count, request))
+
+    @property
+    def stocked(self) -> list[int]:
+        """Transfers in stock, batch by batch."""
+        return [len(batch) for batch in self._stock]
 
     def check(self, level: Level, rows: int, question: Question) -> None:
         """Raise TransferError for a question that is not about so many rows of such a level, or has no transfers left.
@@ -58,9 +67,9 @@ class RoutingSender:
                     f"{needed}; batches come once and in order, with what their question needs"
                 )
             return
-        held = self._stock
-        if held is None or held.place.block != question.batch or len(held) < needed:
-            left = "none" if held is None else f"{len(held)} of batch {held.place.block}"
+        held = self._stock[self._place(question.batch) :]
+        if not held or len(held[0]) < needed:
+            left = ", ".join(f"{len(batch)} of batch {batch.place.block}" for batch in self._stock[:3]) or "none"
             raise TransferError(
                 f"{step}: found a question that takes {needed} transfers of batch {question.batch}, and {left} are "
                 "left; a transfer serves once"
@@ -73,8 +82,8 @@ class RoutingSender:
         if len(question.transfers):
             batch = self._answer(question.batch, needed, question.transfers)
         else:
-            assert self._stock is not None  # noqa: S101 - checked
-            batch = self._stock.take(needed)
+            self._stock = self._stock[self._place(question.batch) :]
+            batch = self._stock[0].take(needed)
         delta, first = batch.delta, batch.first
         return _native.routing.mask_bits(
             batch.session,
@@ -90,6 +99,10 @@ class RoutingSender:
             rows,
             self._threads,
         )
+
+    def _place(self, batch: int) -> int:
+        """Where the batch stands in stock; behind all others if it does not."""
+        return next((i for i, held in enumerate(self._stock) if held.place.block == batch), len(self._stock))
 
     def _answer(self, batch: int, count: int, request: Bytes) -> SenderBatch:
         if batch != self._next or not 0 < count <= MAX_BATCH:

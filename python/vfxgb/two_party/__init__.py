@@ -2,13 +2,14 @@
 
     plan = plan_argmax(value_bits=22, nodes=8, candidates=155)                   both parties, the same
     mine = Correlations(True, sender, receiver, domain)                          the active party; False: passive
-    mine.accept(exchange(mine.request(plan.demand)))                             ahead of time
+    corrections = mine.accept(exchange(mine.request(plan.demand)))               ahead of time
+    mine.complete(exchange(corrections))
     run(ActiveArgmax(plan, mine, shares, own), put, get)                         PassiveArgmax(plan, theirs, shares)
 
 README.md has the rule, the argument and the costs.
 """
 
-from vfxgb.two_party.correlations import Correlations, request_sizes
+from vfxgb.two_party.correlations import Correlations, correction_bytes, request_sizes
 from vfxgb.two_party.plan import ArgmaxPlan, Demand, flight_bytes_of, noise_limit, plan_argmax
 from vfxgb.two_party.rule import argmax
 from vfxgb.two_party.tournament import NOT_YOURS, ActiveArgmax, Argmax, PassiveArgmax, run, total_demand
@@ -27,6 +28,7 @@ __all__ = [
     "WinnerShares",
     "argmax",
     "code_fields",
+    "correction_bytes",
     "flight_bytes_of",
     "noise_limit",
     "plan_argmax",

@@ -2,41 +2,61 @@
 
     mine = Correlations(True, sender, receiver, domain)         the active party's; False: the passive party's
     request = mine.request(demand)                              send it, at the same time as the other party
-    mine.accept(request_of_the_other)                           the pieces are there
+    corrections = mine.accept(request_of_the_other)             send these, too
+    mine.complete(corrections_of_the_other)                     the pieces are there
 
 The transfers are random ones, so nothing of a request depends on data: it can be made long before, and by a thread.
 Requests of either direction cross: together they are one flight. Silent senders and receivers (ot/silent.py) serve as
 well; whoever owns them refills them first.
 
+Corrections are those of triples (cpp/two_party/stock.h). They are empty, and need not be sent, where there are none.
+
 All pieces of a kind are tables of random entries (ot/batch.py): of 16 entries of 2 bits for tables, of 2 entries of 2
-bits for ANDs and of 2 entries of 64 bits for muxes. A place of a transfer's string serves one entry only there. The key
-of the hash is new for every batch of a session. Transfers are numbered by ot: numbers only advance, after a resume too.
+bits for ANDs, of 2 entries of 64 bits for muxes and of 4 entries of 8 bits for triples. A place of a transfer's string
+serves one entry only there. The key of the hash is new for every batch of a session. Transfers are numbered by ot:
+numbers only advance, after a resume too.
 """
 
 import hashlib
 import os
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.errors import TransferError
 from vfxgb.ot import Place, Receiver, ReceiverBatch, Sender, SenderBatch, SilentReceiver, SilentSender
 from vfxgb.ot.transfers import TransferSettings, request_bytes
 from vfxgb.ot.wire import Bytes
-from vfxgb.two_party.plan import TABLE_TRANSFERS, Demand
+from vfxgb.two_party.plan import CORRECTION_BYTES, TABLE_TRANSFERS, TRIPLE_TRANSFERS, Demand
 from vfxgb.two_party.turns import FlightSize
 
 # Transfers of a batch: a megabyte of rows at a time, however many are wanted.
 BATCH_TRANSFERS = 1 << 16
 MAGIC = b"VX2C"
-VERSION = 1
-_HEADER = struct.Struct("<4sB3xQQQQ")
+VERSION = 2
+_HEADER = struct.Struct("<4sB3xQQQQQ")
 _LENGTH = struct.Struct("<I")
 _SESSION_LABEL = b"vfxgb two-party session 1"
 # Bits of an entry, by kind.
-_PRODUCT_BITS, _WORD_BITS = 2, 64
+_PRODUCT_BITS, _WORD_BITS, _TRIPLE_BITS = 2, 64, 8
+_DIGEST_BYTES = 16
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class _Triples:
+    """Triples of one batch that lack the other party's corrections."""
+
+    keys: NDArray[np.uint8]
+    received: NDArray[np.uint8]
+    choices: NDArray[np.uint8]
+    others: NDArray[np.uint8]
+
+    def corrections(self) -> bytes:
+        return _native.two_party.correct_triples(self.keys, self.choices, self.others)
 
 
 class Correlations:
@@ -65,6 +85,7 @@ class Correlations:
         self._requests = 0
         self._asked = self._answered = 0  # blocks of either direction
         self._pending: tuple[Demand, list[tuple[str, int, ReceiverBatch | None]]] | None = None
+        self._uncorrected: list[_Triples] = []
         self._broken = ""
         self._numbers = 0
         self._process = os.getpid()
@@ -100,6 +121,8 @@ class Correlations:
         self._check(step)
         if self._pending is not None:
             raise TransferError(f"{step}: found another request, wanted the other party's first; give it to accept")
+        if self._uncorrected:
+            raise TransferError(f"{step}: found another request, wanted corrections first; give them to complete")
         if min(demand) < 0:
             raise TransferError(f"{step}: found {demand}, wanted none or more of each")
         count = demand.passive_sends if self.active else demand.active_sends
@@ -118,9 +141,10 @@ class Correlations:
         self._pending = demand, batches
         return b"".join(parts)
 
-    def accept(self, request: Bytes) -> None:
-        """Finish what `request` began with the other party's. TransferError for bytes that are not its request.
+    def accept(self, request: Bytes) -> bytes:
+        """Go on with what `request` began with the other party's; corrections for it, empty where there are no triples.
 
+        TransferError for bytes that are not its request.
         What is refused before its transfers are looked at can be sent again; what fails there ends the stock.
         """
         step = f"making pieces of an argmax with {self.peer}"
@@ -145,6 +169,31 @@ class Correlations:
             raise
         self._pending = None
         self._requests += 1
+        return self._seal(b"".join(each.corrections() for each in self._uncorrected)) if self._uncorrected else b""
+
+    def complete(self, corrections: Bytes) -> None:
+        """Finish with the other party's corrections. TransferError for bytes that are none of this request."""
+        step = f"making pieces of an argmax with {self.peer}"
+        self._check(step)
+        count = sum(len(each.choices) for each in self._uncorrected)
+        wanted = CORRECTION_BYTES * count + _DIGEST_BYTES if count else 0
+        if len(corrections) != wanted:
+            raise TransferError(f"{step}: found {len(corrections)} bytes of corrections, wanted {wanted}")
+        payload = bytes(corrections[: CORRECTION_BYTES * count])
+        if count and self._seal(payload, other=True) != bytes(corrections):
+            raise TransferError(f"{step}: the digest of corrections does not match; the bytes were damaged on the way")
+        rows = np.frombuffer(payload, dtype=np.uint8).reshape(count, CORRECTION_BYTES)
+        for each in self._uncorrected:
+            own, rows = rows[: len(each.choices)], rows[len(each.choices) :]
+            self.native.add_triples(each.keys, each.received, each.choices, each.others, own)
+        self._uncorrected = []
+
+    def _seal(self, payload: bytes, other: bool = False) -> bytes:
+        """Corrections with a digest of who made them, and for which request."""
+        sender = bytes([self.active != other]) + self._requests.to_bytes(8, "little")
+        digest = hashlib.blake2b(sender, digest_size=_DIGEST_BYTES, key=self.session)
+        digest.update(payload)
+        return payload + digest.digest()
 
     def _sends(self, kind: str) -> bool:
         return kind != "tables" or self.active
@@ -157,6 +206,12 @@ class Correlations:
             if asked is not None:
                 entries, choices = asked.tables(TABLE_TRANSFERS, _PRODUCT_BITS)
                 self.native.add_chosen(choices, entries[:, 0])
+            return
+        if kind == "triples":
+            keys = sent.tables(TRIPLE_TRANSFERS, _TRIPLE_BITS)
+            entries, choices = asked.tables(TRIPLE_TRANSFERS, _TRIPLE_BITS)
+            drawn = np.frombuffer(_native.rand.random_bytes(len(choices)), dtype=np.uint8) & np.uint8(7)
+            self._uncorrected.append(_Triples(keys, entries[:, 0], choices, drawn))
             return
         width = _PRODUCT_BITS if kind == "ands" else _WORD_BITS
         both = sent.tables(1, width)
@@ -173,8 +228,8 @@ class Correlations:
                 f"{step}: found {len(view)} bytes that are no request of version {VERSION}; they come from another "
                 "program or version, or are truncated"
             )
-        _, _, tables, ands, muxes, number = _HEADER.unpack(view[: _HEADER.size])
-        if (found := Demand(tables, ands, muxes)) != demand or number != self._requests:
+        _, _, *counts, number = _HEADER.unpack(view[: _HEADER.size])
+        if (found := Demand(*counts)) != demand or number != self._requests:
             raise TransferError(
                 f"{step}: found request {number} for {found}, wanted request {self._requests} for {demand}; both "
                 "parties must ask for the same pieces"
@@ -212,9 +267,14 @@ def request_sizes(demand: Demand, settings: TransferSettings) -> FlightSize:
     return FlightSize(*sizes)
 
 
+def correction_bytes(demand: Demand) -> int:
+    """Bytes of the corrections that each party sends."""
+    return CORRECTION_BYTES * demand.triples + _DIGEST_BYTES if demand.triples else 0
+
+
 def _batches(demand: Demand) -> Iterator[tuple[str, int]]:
     """(kind, transfers) of each batch, in the order of both parties."""
-    each = {"tables": TABLE_TRANSFERS, "ands": 1, "muxes": 1}
+    each = {"tables": TABLE_TRANSFERS, "ands": 1, "muxes": 1, "triples": TRIPLE_TRANSFERS}
     for kind, pieces in demand._asdict().items():
         left = pieces * each[kind]
         while left > 0:

@@ -6,13 +6,24 @@ from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Message, Rev
 
 
 class ArgmaxPieces(Message, frozen=True, forbid_unknown_fields=True):
-    """Both ways, ahead: a request of random transfers (Correlations.request)."""
+    """Both ways, ahead: a request of transfers (Correlations.request), and corrections if these are known yet."""
 
     TAG: ClassVar[str] = "argmax-pieces"
     MAX_BYTES: ClassVar[int] = BULK_BYTES
     REVEALS: ClassVar[Reveals] = Reveals("nothing: the choices of the transfers are random and hidden")
 
     request: Bulk
+    corrections: Bulk
+
+
+class ArgmaxCorrections(Message, frozen=True, forbid_unknown_fields=True):
+    """Either way, after the requests: corrections of triples (Correlations.accept)."""
+
+    TAG: ClassVar[str] = "argmax-corrections"
+    MAX_BYTES: ClassVar[int] = BULK_BYTES
+    REVEALS: ClassVar[Reveals] = Reveals("products of random bits, under keys of which the receiver lacks one: nothing")
+
+    corrections: Bulk
 
 
 class ArgmaxFlight(Message, frozen=True, forbid_unknown_fields=True):
@@ -54,4 +65,10 @@ class ArgmaxWinnerShares(Message, frozen=True, forbid_unknown_fields=True):
     shares: Bulk
 
 
-ALL_MESSAGES: tuple[type[Message], ...] = (ArgmaxPieces, ArgmaxFlight, ArgmaxWinners, ArgmaxWinnerShares)
+ALL_MESSAGES: tuple[type[Message], ...] = (
+    ArgmaxPieces,
+    ArgmaxCorrections,
+    ArgmaxFlight,
+    ArgmaxWinners,
+    ArgmaxWinnerShares,
+)

@@ -18,13 +18,18 @@ MAX_VALUE_BITS = _native.two_party.max_value_bits
 # Bits below Delta that numbers keep from stage to stage, and above V: room for sums of two, and the sign.
 CARRIED_GUARD_BITS = _native.two_party.carried_guard_bits
 _ROOM_BITS = 2
+# How many blocks of a comparison, and factors of a product, are joined at a time.
+ARITIES = (2, 3)
 # Larger groups than this never pay: comparisons grow with the square of the group.
 LARGEST_GROUP = 32
 # Bytes that saving a flight may cost where the line is not known: 1 ms at 130 Mbit a second.
 DEFAULT_FLIGHT_BYTES = 1 << 14
 WORD_BITS = 64
-# Transfers that a table takes; the other pieces take one in each direction.
+# Transfers that a table takes, and a triple in each direction; the other pieces take one in each direction.
 TABLE_TRANSFERS = 4
+TRIPLE_TRANSFERS = 2
+# Bytes of the corrections of a triple that each party sends.
+CORRECTION_BYTES = 3
 
 
 class Demand(NamedTuple):
@@ -33,16 +38,17 @@ class Demand(NamedTuple):
     tables: int = 0
     ands: int = 0
     muxes: int = 0
+    triples: int = 0
 
     @property
     def active_sends(self) -> int:
         """Transfers in which the active party is the sender."""
-        return TABLE_TRANSFERS * self.tables + self.ands + self.muxes
+        return TABLE_TRANSFERS * self.tables + self.ands + self.muxes + TRIPLE_TRANSFERS * self.triples
 
     @property
     def passive_sends(self) -> int:
         """Transfers in which the passive party is the sender."""
-        return self.ands + self.muxes
+        return self.ands + self.muxes + TRIPLE_TRANSFERS * self.triples
 
     def plus(self, other: "Demand") -> "Demand":
         """Both together."""
@@ -55,6 +61,8 @@ class ArgmaxPlan:
 
     value_bits: |V| < 2^value_bits. own: the active party has a candidate of its own in every node. earlier_bits: bits
     of the codes of earlier winners that enter as shares, 0 if none do. groups: sizes by stage, after that of pairs.
+    arities: for that of pairs and then each stage, how many blocks of a comparison and factors of a product are joined
+    at a time, 2 or 3; 2 everywhere where it is empty.
     """
 
     value_bits: int
@@ -63,6 +71,7 @@ class ArgmaxPlan:
     own: bool
     earlier_bits: int
     groups: tuple[int, ...]
+    arities: tuple[int, ...] = ()
 
     @property
     def index_bits(self) -> int:
@@ -89,7 +98,7 @@ class ArgmaxPlan:
         """The plan of the C++ core. CapacityError for groups that do not leave one winner and for what does not fit."""
         sizes = self.value_bits, self.nodes, self.candidates, self.extras, self.index_bits, self.extra_bits
         try:
-            return _native.two_party.Plan(*sizes, list(self.groups))
+            return _native.two_party.Plan(*sizes, list(self.groups), list(self.arities))
         except (ValueError, TypeError, OverflowError) as error:
             raise CapacityError(f"{self}: {error}; use plan_argmax") from None
 
@@ -114,7 +123,7 @@ class ArgmaxPlan:
         return tuple(turn.size(exchanges) for turn in take_turns(exchanges))
 
     def transfer_bytes(self, transfer_bits: int = DEFAULT_TRANSFER_BITS) -> int:
-        """Bytes of the transfers, both ways, rounded up to whole ones; without what seals and rounds their batches."""
+        """Bytes of transfers and corrections, both ways; without what seals and rounds their batches."""
         return -(-_transfer_bits(self.demand, transfer_bits) // 8)
 
 
@@ -169,29 +178,47 @@ def plan_argmax(
             f"{WORD_BITS} together; scale the numbers to fewer bits or take fewer candidates"
         )
     left = -(-candidates // 2) + plan.extras
-    _, groups = _cheapest(value_bits, nodes, left, plan.code_bits, transfer_bits, flight_bytes)
-    return ArgmaxPlan(value_bits, nodes, candidates, own, earlier_bits, groups)
+    how = _Costs(value_bits, nodes, plan.code_bits, transfer_bits, flight_bytes)
+    _, pairs = min((_stage_cost(how, candidates, 2, arity, True), arity) for arity in ARITIES)
+    _, groups, arities = _cheapest(how, left)
+    return ArgmaxPlan(value_bits, nodes, candidates, own, earlier_bits, groups, (pairs, *arities))
 
 
 def _transfer_bits(demand: Demand, transfer_bits: int) -> int:
-    return (demand.active_sends + demand.passive_sends) * (pieces(transfer_bits) - 1)
+    transfers = (demand.active_sends + demand.passive_sends) * (pieces(transfer_bits) - 1)
+    return transfers + 2 * 8 * CORRECTION_BYTES * demand.triples
+
+
+class _Costs(NamedTuple):
+    """What the cost of a stage depends on besides its entrants."""
+
+    value_bits: int
+    nodes: int
+    code_bits: int
+    transfer_bits: int
+    flight_bytes: int
+
+
+def _stage_cost(how: _Costs, entrants: int, group: int, arity: int, pairs: bool) -> int:
+    """Bits of a stage, and of its flights."""
+    demand, exchanges = _native.two_party.stage_cost(
+        how.value_bits, how.nodes, entrants, group, how.code_bits, arity, pairs
+    )
+    own = _transfer_bits(Demand(*demand), how.transfer_bits) + 8 * sum(map(sum, exchanges))
+    # A stage ends with the passive party, whose choices begin the next one: an even number of flights.
+    return own + 8 * how.flight_bytes * (len(exchanges) // 2 * 2)
 
 
 @lru_cache(maxsize=65536)
-def _cheapest(
-    value_bits: int, nodes: int, entrants: int, code_bits: int, transfer_bits: int, flight_bytes: int
-) -> tuple[int, tuple[int, ...]]:
-    """(cost in bits, groups) of the stages that leave one of `entrants`: the first stage by trying all groups."""
+def _cheapest(how: _Costs, entrants: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """(cost in bits, groups, arities) of the stages that leave one of `entrants`: by trying all for the first stage."""
     if entrants == 1:
-        return 0, ()
-    best: tuple[int, tuple[int, ...]] | None = None
+        return 0, (), ()
+    best: tuple[int, tuple[int, ...], tuple[int, ...]] | None = None
     for group in range(2, min(entrants, LARGEST_GROUP) + 1):
-        demand, exchanges = _native.two_party.stage_cost(value_bits, nodes, entrants, group, code_bits)
-        own = _transfer_bits(Demand(*demand), transfer_bits) + 8 * sum(map(sum, exchanges))
-        rest, groups = _cheapest(value_bits, nodes, -(-entrants // group), code_bits, transfer_bits, flight_bytes)
-        # A stage ends with the passive party, whose choices begin the next one: an even number of flights.
-        cost = own + 8 * flight_bytes * (len(exchanges) // 2 * 2) + rest
-        if best is None or cost < best[0]:
-            best = cost, (group, *groups)
+        rest, groups, arities = _cheapest(how, -(-entrants // group))
+        own, arity = min((_stage_cost(how, entrants, group, arity, False), arity) for arity in ARITIES)
+        if best is None or own + rest < best[0]:
+            best = own + rest, (group, *groups), (arity, *arities)
     assert best is not None  # noqa: S101 - two entrants or more make a group
     return best

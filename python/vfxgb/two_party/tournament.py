@@ -85,6 +85,11 @@ class Argmax:
         return not self.finished and self._turns[self._flight].by_active == self.active
 
     @property
+    def own_left(self) -> int:
+        """How many flights of this party are still to come."""
+        return sum(turn.by_active == self.active for turn in self._turns[self._flight :])
+
+    @property
     def opening(self) -> bool:
         """Whether the next flight tells its receiver who won."""
         return self._opens and not self.finished and self._turns[self._flight].parts[-1] == len(self._exchanges) - 1

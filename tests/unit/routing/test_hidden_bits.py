@@ -134,6 +134,25 @@ def test_stock_serves_several_questions_and_runs_out() -> None:
         assert receiver.in_stock == (61 - 30 * (seed + 1) if seed < 2 else 1)
 
 
+def test_a_question_takes_the_first_batch_that_has_enough() -> None:
+    receiver, sender = parties()
+    level = level_of(3, 1)
+    for count in (70, 29, 90):
+        batch, request = receiver.add_stock(count)
+        sender.add_stock(batch, count, request)
+    assert receiver.stocked == sender.stocked == [70, 29, 90]
+    lost = None
+    for seed, left in enumerate(([40, 29, 90], [10, 29, 90], [60], [30], [0])):
+        wanted, bits = case(level, 10, seed)
+        question, asked = receiver.ask(level, wanted)
+        answer = sender.answer(level, 10, question, np.packbits(bits, axis=1, bitorder="little"))
+        assert np.array_equal(asked.read(answer), truth(level, wanted, bits))
+        assert receiver.stocked == sender.stocked == left
+        lost = lost or question
+    with pytest.raises(TransferError, match="takes 30 transfers of batch 0, and 0 of batch 2 are left"):
+        sender.answer(level, 10, lost, np.packbits(bits, axis=1, bitorder="little"))
+
+
 def test_silent_transfers_serve() -> None:
     receiver, sender = connect()
     shape = SilentShape(trees=4, depth=8, secret=256, insecure=True)

@@ -16,6 +16,7 @@ from vfxgb.two_party import (
     ActiveArgmax,
     ArgmaxPlan,
     Correlations,
+    Demand,
     PassiveArgmax,
     argmax,
     plan_argmax,
@@ -180,7 +181,7 @@ def test_pieces_are_made_by_a_thread_while_others_are_used() -> None:
         play(active, passive)
         assert np.where(active.won, 5, passive.won).tolist() == wanted.tolist()
     thread.join(60)
-    assert both.active.left == both.passive.left == (0, 0, 0)
+    assert both.active.left == both.passive.left == Demand()
 
 
 @pytest.mark.parametrize("checked", [False, True])
@@ -205,8 +206,9 @@ def test_silent_transfers() -> None:
     passive = Correlations(False, silent[1][0], silent[0][1], 5)
     plan = plan_argmax(5, 6, 8)
     mine, theirs = active.request(plan.demand), passive.request(plan.demand)
-    active.accept(theirs)
-    passive.accept(mine)
+    corrections = active.accept(theirs), passive.accept(mine)
+    active.complete(corrections[1])
+    passive.complete(corrections[0])
     generator = np.random.default_rng(6)
     values, own = generator.integers(-20, 21, (6, 8)), generator.integers(0, 21, 6)
     x, y = share(values, 5, generator)

@@ -15,32 +15,50 @@ from vfxgb.two_party import (
     ArgmaxPlan,
     Demand,
     PassiveArgmax,
+    correction_bytes,
     flight_bytes_of,
     noise_limit,
     plan_argmax,
     request_sizes,
 )
+from vfxgb.two_party.turns import FlightSize, take_turns
 from vfxgb.two_party.wire import OVERHEAD_BYTES
+
+
+def count(factors: int, arity: int, products: list[int]) -> None:
+    """Join so many factors, two or three at a time, and count."""
+    while factors > 1:
+        parts = [min(arity, factors - first) for first in range(0, factors, arity)]
+        products[0] += parts.count(2)
+        products[1] += parts.count(3)
+        factors = len(parts)
 
 
 def demand_by_text(plan: ArgmaxPlan) -> Demand:
     """Pieces of a plan, counted comparison by comparison."""
     blocks = -(-(plan.value_bits + 3) // 4)
-    signs = selections = products = 0
+    arities = plan.arities or (2,) * (1 + len(plan.groups))
+    signs = selections = 0
+    products = [0, 0]  # of two bits, of three
+    for _ in range(plan.nodes):
+        for _ in range(plan.candidates):
+            count(blocks, arities[0], products)
     for _ in range(plan.nodes):
         signs += plan.candidates
         selections += plan.candidates
         left = list(range(-(-plan.candidates // 2) + plan.extras))
-        for group in plan.groups:
+        for group, arity in zip(plan.groups, arities[1:], strict=True):
             parts = [left[i : i + group] for i in range(0, len(left), group)]
             for part in parts:
-                signs += len(list(itertools.combinations(part, 2)))
+                for _ in itertools.combinations(part, 2):
+                    signs += 1
+                    count(blocks, arity, products)
                 selections += len(part) - 1
-                # A product of n bits takes n - 1 ANDs, in whatever order.
-                products += (len(part) - 1) * max(0, len(part) - 2)
+                for _ in part[1:]:
+                    count(len(part) - 1, arity, products)
             left = left[: len(parts)]
         assert len(left) == 1
-    return Demand(signs * blocks, signs * (blocks - 1) + products, selections)
+    return Demand(signs * blocks, products[0], selections, products[1])
 
 
 PLANS = [
@@ -50,6 +68,8 @@ PLANS = [
     ArgmaxPlan(22, 3, 12, True, 0, (7,)),
     ArgmaxPlan(25, 2, 31, True, 0, (3, 6)),
     ArgmaxPlan(29, 2, 17, False, 0, (4, 3)),
+    ArgmaxPlan(29, 2, 17, False, 0, (4, 3), (3, 3, 3)),
+    ArgmaxPlan(33, 2, 31, True, 0, (9, 2), (3, 2, 3)),
 ]
 
 
@@ -59,11 +79,13 @@ def test_flights_and_bytes_are_as_foretold(plan, checked) -> None:
     assert plan.demand == demand_by_text(plan)
     generator = np.random.default_rng(1)
     both = sides(bits=5, checked=checked)
-    both.make(Demand(1, 1, 1))  # the first requests carry seeds
+    both.make(Demand(1, 1, 1, 1))  # the first requests carry seeds
     mine, theirs = both.active.request(plan.demand), both.passive.request(plan.demand)
     assert request_sizes(plan.demand, TransferSettings(5, checked)) == (len(mine), len(theirs))
-    both.active.accept(theirs)
-    both.passive.accept(mine)
+    corrections = both.active.accept(theirs), both.passive.accept(mine)
+    assert list(map(len, corrections)) == 2 * [correction_bytes(plan.demand)]
+    both.active.complete(corrections[1])
+    both.passive.complete(corrections[0])
     x, y = share(np.zeros((plan.nodes, plan.candidates), dtype=np.int64), plan.value_bits, generator)
     own = np.ones(plan.nodes, dtype=np.int64) if plan.own else None
     active, passive = ActiveArgmax(plan, both.active, x, own), PassiveArgmax(plan, both.passive, y)
@@ -72,7 +94,7 @@ def test_flights_and_bytes_are_as_foretold(plan, checked) -> None:
     for messages, sizes in zip(sent, active.flights, strict=True):
         assert tuple(map(len, messages)) == tuple(size + OVERHEAD_BYTES if size else 0 for size in sizes)
     assert both.active.used == both.passive.used == plan.demand
-    assert both.active.left == both.passive.left == (1, 1, 1)
+    assert both.active.left == both.passive.left == (1, 1, 1, 1)
 
 
 def test_batches_of_many_transfers(monkeypatch) -> None:
@@ -89,8 +111,12 @@ def test_batches_of_many_transfers(monkeypatch) -> None:
 def cost_by_text(plan: ArgmaxPlan, transfer_bits: int, flight_bytes: int) -> int:
     """Bits of a plan and of its flights."""
     transfers = plan.demand.active_sends + plan.demand.passive_sends
+    corrections = 2 * 8 * 3 * plan.demand.triples
     online = 8 * sum(map(sum, plan.exchanges))
-    return transfers * (pieces(transfer_bits) - 1) + online + 8 * flight_bytes * len(plan.flights(opens=False))
+    # Until the passive party can go on with what follows.
+    turns = take_turns([*plan.exchanges, FlightSize(0, 1)])
+    flights = next(number for number, turn in enumerate(turns) if len(plan.exchanges) in turn.parts)
+    return transfers * (pieces(transfer_bits) - 1) + corrections + online + 8 * flight_bytes * flights
 
 
 def all_groups(entrants: int) -> Iterator[tuple[int, ...]]:
@@ -102,12 +128,13 @@ def all_groups(entrants: int) -> Iterator[tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("flight_bytes", [0, 100, 1000, 10_000])
-@pytest.mark.parametrize("candidates", [1, 5, 12, 21])
+@pytest.mark.parametrize("candidates", [1, 5, 12, 17])
 def test_groups_are_the_cheapest(candidates, flight_bytes) -> None:
     found = plan_argmax(14, 2, candidates, transfer_bits=4, flight_bytes=flight_bytes)
     costs = [
-        cost_by_text(ArgmaxPlan(14, 2, candidates, True, 0, groups), 4, flight_bytes)
+        cost_by_text(ArgmaxPlan(14, 2, candidates, True, 0, groups, arities), 4, flight_bytes)
         for groups in all_groups(-(-candidates // 2) + 1)
+        for arities in itertools.product((2, 3), repeat=1 + len(groups))
     ]
     assert cost_by_text(found, 4, flight_bytes) == min(costs)
 
@@ -156,6 +183,8 @@ def test_what_does_not_fit_is_refused(arguments, words) -> None:
         (ArgmaxPlan(9, 3, 5, True, 0, (4, 2)), "groups of 2 for 1 entrants"),
         (ArgmaxPlan(9, 3, 5, True, 0, (1, 4)), "groups of 1 for 4 entrants"),
         (ArgmaxPlan(9, 3, 5, True, 0, (-4,)), "use plan_argmax"),
+        (ArgmaxPlan(9, 3, 5, True, 0, (4,), (3,)), "joins of two or three"),
+        (ArgmaxPlan(9, 3, 5, True, 0, (4,), (2, 4)), "joins of two or three"),
         (ArgmaxPlan(60, 3, 5, True, 0, (4,)), "numbers of 60 bits"),
         (ArgmaxPlan(9, -3, 5, True, 0, (4,)), "nodes must not be negative"),
     ],

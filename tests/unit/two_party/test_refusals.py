@@ -167,10 +167,10 @@ def test_requests_that_are_none() -> None:
         both.active.request(demand)
     more = sides()
     for request, words in [
-        (b"", "no request of version 1"),
-        (theirs[:40] + theirs[44:], "batch"),
+        (b"", "no request of version 2"),
+        (theirs[:48] + theirs[52:], "batch"),
         (theirs[:-1], "truncated"),
-        (theirs[:40], "found 0 batches of transfers, wanted 3"),
+        (theirs[:48], "found 0 batches of transfers, wanted 3"),
         (more.passive.request(Demand(4, 4, 5)), "found request 0 for Demand"),
     ]:
         with pytest.raises(TransferError, match=words):
@@ -183,6 +183,28 @@ def test_requests_that_are_none() -> None:
         both.active.accept(theirs)
     with pytest.raises(TransferError, match="wanted none or more"):
         both.passive.request(Demand(-1, 0, 0))
+
+
+def test_corrections_that_are_none() -> None:
+    both, demand = sides(), Demand(1, 2, 1, 5)
+    mine, theirs = both.active.request(demand), both.passive.request(demand)
+    corrections = both.active.accept(theirs), both.passive.accept(mine)
+    assert both.active.left == Demand(1, 2, 1)
+    with pytest.raises(TransferError, match="wanted corrections first"):
+        both.active.request(demand)
+    for broken, words in [
+        (b"", "found 0 bytes of corrections, wanted 31"),
+        (corrections[1] + b"0", "found 32 bytes"),
+        (bytes([corrections[1][0] ^ 1]) + corrections[1][1:], "the digest of corrections"),
+        (corrections[0], "the digest of corrections"),
+    ]:
+        with pytest.raises(TransferError, match=words):
+            both.active.complete(broken)
+    both.active.complete(corrections[1])
+    both.passive.complete(corrections[0])
+    assert both.active.left == both.passive.left == demand
+    with pytest.raises(TransferError, match="found 31 bytes of corrections, wanted 0"):
+        both.active.complete(corrections[1])
 
 
 def test_a_request_that_fails_in_its_transfers_ends_the_stock() -> None:

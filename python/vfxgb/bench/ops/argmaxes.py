@@ -79,8 +79,9 @@ class ArgmaxOperation:
         active, passive = _stocks(TransferSettings(self.transfer_bits, threads=threads))
         start = time.process_time()
         requests = active.request(total_demand(plans)), passive.request(total_demand(plans))
-        active.accept(requests[1])
-        passive.accept(requests[0])
+        corrections = active.accept(requests[1]), passive.accept(requests[0])
+        active.complete(corrections[1])
+        passive.complete(corrections[0])
         self.ahead_seconds.setdefault(threads, []).append((time.process_time() - start) / self.per)
         seconds, sent, flights = 0.0, 0, 0
         for plan in plans:
@@ -89,7 +90,7 @@ class ArgmaxOperation:
             sent += level.sent
             flights += level.flights
         self.flight_seconds.setdefault(threads, []).append(seconds / self.per)
-        self.transfer_bytes = sum(map(len, requests)) / self.per
+        self.transfer_bytes = sum(map(len, (*requests, *corrections))) / self.per
         self.flight_bytes = sent / self.per
         self.flights = flights
 

@@ -11,9 +11,9 @@ from vfxgb.protocols.sealed.active_line import ActiveLine, argmax_settings, samp
 from vfxgb.protocols.sealed.kept import hold_setups
 from vfxgb.protocols.sealed.level_shares import Pick, all_columns, read_picks
 from vfxgb.protocols.sealed.messages import SealedColumns
-from vfxgb.protocols.sealed.pieces import finish_pieces, missing, offer_pieces, tree_demand
+from vfxgb.protocols.sealed.pieces import finish_pieces, missing, next_round, offer_pieces, tree_demand
 from vfxgb.protocols.sealed.recorded import note_left
-from vfxgb.protocols.sealed.routed import learn_bits
+from vfxgb.protocols.sealed.routed import learn_bits, transfers_of
 from vfxgb.protocols.sealed.tournament import find_winners
 from vfxgb.rows.encrypted_columns import SlotRows
 from vfxgb.rows.parts import Pairs
@@ -55,13 +55,17 @@ class SealedActive:
             self._set_up()
         self._pairs = gradients.pairs
         lines = list(self._lines.values())
+        train = self._context.train
         wanted = [self._wanted(line, place == 0) for place, line in enumerate(lines)]
+        lacking = [missing(demand, line.correlations) for line, demand in zip(lines, wanted, strict=True)]
         with self._context.timings.phase("pieces"):
-            for line, demand in zip(lines, wanted, strict=True):
+            for line, demand in zip(lines, lacking, strict=True):
                 offer_pieces(line.channel, line.correlations, demand)
-            for line, demand in zip(lines, wanted, strict=True):
+            for line, demand, take in zip(lines, lacking, wanted, strict=True):
                 finish_pieces(line.channel, line.correlations, demand)
                 line.used = line.correlations.used
+                last = gradients.round + 1 >= train.n_estimators
+                line.ahead.begin_round(Demand() if last else next_round(take, line.correlations), train.max_depth)
 
     def _set_up(self) -> None:
         """Set up with all passive parties, and count the bytes of that."""
@@ -73,12 +77,12 @@ class SealedActive:
         context.timings.count("set-up bytes", after - before)
 
     def _wanted(self, line: ActiveLine, own: bool) -> Demand:
-        """Pieces to be made for a round: what the one before has used, or what full trees take."""
+        """Pieces that a round takes: what the one before has used, or what full trees take."""
         context, before = self._context, line.correlations.used
         last = Demand(*(now - then for now, then in zip(before, line.used, strict=True)))
         if not any(last):
             last = tree_demand(self._settings, line.holder.columns, own, context.train.max_depth, context.n_outputs)
-        return missing(last, line.correlations)
+        return last
 
     def open_level(self, level: ActiveLevel) -> None:
         """Send every passive party the masked nodes of the level, in the order of slots."""
@@ -93,6 +97,8 @@ class SealedActive:
         """See HiddenActiveRole: the winner's gain is infinite, and nobody else has one."""
         lines = list(self._lines.values())
         picks = {line.party: self._picks(line, level) for line in lines}
+        for line in lines:
+            line.ahead.begin_level(level.depth, [len(nodes.order) for nodes in level.trees])
         scores = [_scores(mine)[nodes.order] for mine, nodes in zip(own, level.trees, strict=True)]
         won = find_winners(self._context, self._settings, lines, picks, np.concatenate(scores))
         ends = np.cumsum([len(nodes.order) for nodes in level.trees])[:-1]
@@ -115,6 +121,7 @@ class SealedActive:
         """See HiddenActiveRole."""
         line = self._lines[party]
         lines = learn_bits(self._context, line.channel, line.routing, level, won)
+        line.ahead.routed(level.depth, transfers_of(won))
         for each, bits in zip(won, lines, strict=True):
             note_left(self._context, party, level, each, bits)
         return [self._left(party, level.trees[each.index], each, bits) for each, bits in zip(won, lines, strict=True)]

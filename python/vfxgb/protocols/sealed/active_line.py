@@ -10,6 +10,7 @@ from vfxgb.contract import ActiveContext
 from vfxgb.errors import MessageError
 from vfxgb.lattice import ColumnHolder, HolderSettings, LatticeBlock, LatticeOffer, LatticeZeros
 from vfxgb.protocols.receive import receive
+from vfxgb.protocols.sealed.ahead import Ahead
 from vfxgb.protocols.sealed.messages import SealedGreeting, SealedOffer, SealedReply, SealedReverse
 from vfxgb.protocols.sealed.params import SealedParams, precision_of, transfer_bits_of
 from vfxgb.protocols.sealed.pieces import ArgmaxSettings
@@ -26,8 +27,9 @@ from vfxgb.two_party.plan import DEFAULT_FLIGHT_BYTES
 class ActiveLine:
     """What the active party has with one passive party, from the set-up on.
 
-    `encrypted`: the encrypted columns, where the rows are; None until the party's offer is there. `shares`: its shares
-    of the level's sums, uint64[slots, columns]. `used`: pieces that were used before this round.
+    `ahead`: what travels behind flights. `shares`: its shares of the level's sums, uint64[slots, columns]. `used`:
+    pieces that were used before this round. `encrypted`: the encrypted columns, where the rows are; None until the
+    party's offer is there.
     """
 
     party: str
@@ -35,6 +37,7 @@ class ActiveLine:
     holder: ColumnHolder
     correlations: Correlations
     routing: RoutingReceiver
+    ahead: Ahead
     shares: NDArray[np.uint64]
     used: Demand = Demand()  # noqa: RUF009 - a named tuple
     encrypted: EncryptedColumns | None = None
@@ -150,7 +153,9 @@ def _open_columns(
         holder = ColumnHolder(party, context.n_train, how, channel.own)
         correlations = Correlations(True, both.sender, both.receiver, ARGMAX_DOMAIN)
         routing = RoutingReceiver(both.receiver, context.threads)
-        lines[party] = ActiveLine(party, channel, holder, correlations, routing, np.zeros((0, 0), dtype=np.uint64))
+        ahead = Ahead(channel, correlations, routing, context.rows.n_rows)
+        shares = np.zeros((0, 0), dtype=np.uint64)
+        lines[party] = ActiveLine(party, channel, holder, correlations, routing, ahead, shares)
         channel.send(holder.open())
     for party, line in lines.items():
         what, channel, holder = f"setting up with {party}", line.channel, line.holder

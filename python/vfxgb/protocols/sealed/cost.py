@@ -5,7 +5,7 @@ from vfxgb.ot.transfer_bits import pieces
 from vfxgb.ot.transfers import TransferSettings
 from vfxgb.protocols.sealed.params import SealedParams, default_score_bits, lattice_of, transfer_bits_of
 from vfxgb.protocols.sealed.pieces import ArgmaxSettings
-from vfxgb.two_party import request_sizes
+from vfxgb.two_party import correction_bytes, request_sizes
 from vfxgb.two_party.plan import DEFAULT_FLIGHT_BYTES
 from vfxgb.two_party.wire import OVERHEAD_BYTES
 
@@ -31,6 +31,7 @@ def sealed_cost(params: SealedParams, shape: TrainingShape) -> WireCost:
         plan = settings.plan(nodes, max(1, shape.candidates), True, 0)
         sizes = plan.flights()
         tree += nodes * lattice.node_bytes() + sum(request_sizes(plan.demand, TransferSettings(k, checked=True)))
+        tree += 2 * correction_bytes(plan.demand)
         tree += sum(sum(size) + OVERHEAD_BYTES + FRAME_BYTES for size in sizes)
         flights += len(sizes)
         won = max(1, round(share * nodes)) if share else 0

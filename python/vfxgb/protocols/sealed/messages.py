@@ -65,7 +65,7 @@ class SealedReverse(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class SealedPieces(Message, frozen=True, forbid_unknown_fields=True):
-    """Active to passive, once a round: pieces of argmaxes to be made now, and its request for them; maybe none."""
+    """Active to passive: pieces of argmaxes to be made now, and its request for them; maybe none."""
 
     TAG: ClassVar[str] = "sealed-pieces"
     MAX_BYTES: ClassVar[int] = 1 << 30
@@ -74,6 +74,7 @@ class SealedPieces(Message, frozen=True, forbid_unknown_fields=True):
     tables: int
     ands: int
     muxes: int
+    triples: int
     request: Bulk
 
 

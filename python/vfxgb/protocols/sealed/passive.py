@@ -14,9 +14,10 @@ from vfxgb.protocols.sealed.columns import CandidateColumns
 from vfxgb.protocols.sealed.kept import hold_setups
 from vfxgb.protocols.sealed.level_shares import Pick, all_columns, candidates_of, pick_shares, tell_picks
 from vfxgb.protocols.sealed.limits import WinLimits
+from vfxgb.protocols.sealed.messages import SealedPieces
 from vfxgb.protocols.sealed.passive_line import PassiveLine, set_up_line
 from vfxgb.protocols.sealed.passive_tournament import find_own_winners
-from vfxgb.protocols.sealed.pieces import answer_pieces, tree_demand
+from vfxgb.protocols.sealed.pieces import answer_pieces, take_corrections, tree_demand
 from vfxgb.protocols.sealed.recorded import note_won
 from vfxgb.protocols.sealed.routed import tell_bits
 from vfxgb.two_party import NOT_YOURS, Demand
@@ -35,8 +36,8 @@ class SealedPassive:
             self._limits = WinLimits(context, self._columns)
             self._held = held.pop_all()
         self._features: dict[int, NDArray[np.int32]] = {}
-        # Pieces that were used before this round.
-        self._used = Demand()
+        # Pieces that were used before this round, and those that may be in stock during it.
+        self._used, self._most = Demand(), Demand()
         # Tree -> the column that won each slot of the level, or NOT_YOURS.
         self._won: dict[int, NDArray[np.int64]] = {}
 
@@ -45,17 +46,19 @@ class SealedPassive:
         if self._line is None:
             self._line = set_up_line(self._context, self._columns)
         self._features = {tree.tree: tree.features for tree in trees}
-        correlations = self._line.correlations
+        channel, correlations = self._context.channel, self._line.correlations
+        self._most = self._most_pieces(self._line)
         with self._context.timings.phase("pieces"):
-            answer_pieces(self._context.channel, correlations, self._most_pieces(self._line))
+            if answer_pieces(channel, correlations, channel.recv(SealedPieces), self._most):
+                take_corrections(channel, correlations)
         self._used = correlations.used
 
     def _most_pieces(self, line: PassiveLine) -> Demand:
-        """What a round may need: what the one before has used, or what full trees take."""
+        """What two rounds may need, this one and the next: each as the one before has used, or as full trees take."""
         context, columns = self._context, len(self._columns)
         full = tree_demand(line.settings, columns, line.peers.place == 0, context.max_depth, context.n_outputs)
         last = (now - then for now, then in zip(line.correlations.used, self._used, strict=True))
-        return Demand(*map(max, full, last))
+        return Demand(*(2 * max(a, b) for a, b in zip(full, last, strict=True)))
 
     def open_level(self, level: SlotLevel) -> None:
         """Compare the candidates of every slot with those of the others, on shares."""
@@ -67,7 +70,7 @@ class SealedPassive:
         picks = self._picks(level)
         if line.samples_columns:
             context.channel.send(tell_picks(picks, len(self._columns)))
-        winners = find_own_winners(context, line, pick_shares(shares, picks), candidates_of(picks))
+        winners = find_own_winners(context, line, pick_shares(shares, picks), candidates_of(picks), self._most)
         first, self._won = 0, {}
         for pick in picks:
             own = winners[first : first + pick.slots]

@@ -6,12 +6,12 @@ from numpy.typing import NDArray
 from vfxgb.contract import PassiveContext
 from vfxgb.errors import MessageError
 from vfxgb.protocols.receive import receive
+from vfxgb.protocols.sealed.ahead import play_passive
 from vfxgb.protocols.sealed.messages import SealedCodes, SealedEarlier, SealedPart, SealedWinners, SealedWins
 from vfxgb.protocols.sealed.passive_line import PassiveLine
 from vfxgb.protocols.sealed.pieces import supply_passive
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
-from vfxgb.two_party import NOT_YOURS, PassiveArgmax, WinnerShares, code_fields
-from vfxgb.two_party.over_channel import play
+from vfxgb.two_party import NOT_YOURS, Demand, PassiveArgmax, WinnerShares, code_fields
 from vfxgb.two_party.plan import WORD_BITS
 
 # The active party's own best is one bit of a code.
@@ -19,11 +19,11 @@ OWN_BITS = 1
 
 
 def find_own_winners(
-    context: PassiveContext, line: PassiveLine, shares: NDArray[np.uint64], candidates: int
+    context: PassiveContext, line: PassiveLine, shares: NDArray[np.uint64], candidates: int, most: Demand
 ) -> NDArray[np.int64]:
     """The place in the tournament of this party's candidate that won each slot, or NOT_YOURS, int64[slots].
 
-    Raises TransferError, MessageError, CapacityError, PeerError.
+    `most`: pieces that it may have in stock. Raises TransferError, MessageError, CapacityError, PeerError.
     """
     peers, channel, slots = line.peers, context.channel, len(shares)
     first, last = peers.place == 0, peers.place == peers.count - 1
@@ -32,7 +32,7 @@ def find_own_winners(
     supply_passive(channel, line.correlations, plan)
     argmax = PassiveArgmax(plan, line.correlations, shares, earlier, opens=last, threads=context.threads)
     with context.timings.phase("compare"):
-        play(channel, argmax)
+        play_passive(context, argmax, line.correlations, line.routing, most)
     if peers.count == 1:
         return argmax.won
     if last:

@@ -1,7 +1,8 @@
-"""Pieces of argmaxes: made once a round for a whole tree, and again within a level where these do not suffice.
+"""Pieces of argmaxes: made for a whole round, and again within a level where these do not suffice.
 
 The active party says how many are made for a round: at first those of a full tree, later as many as the round before
-has used. What a level still lacks follows from its plan, which both parties know.
+has used, most of them while the flights of that round wait (ahead.py). What a level still lacks follows from its plan,
+which both parties know.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from vfxgb.protocols.sealed.messages import SealedPieces
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_bytes
 from vfxgb.two_party import ArgmaxPlan, Correlations, Demand, plan_argmax, total_demand
-from vfxgb.two_party.messages import ArgmaxPieces
+from vfxgb.two_party.messages import ArgmaxCorrections, ArgmaxPieces
 
 # Full trees are planned for to this depth only: most nodes of deeper levels never open.
 PLANNED_DEPTH = 6
@@ -54,31 +55,49 @@ def offer_pieces(channel: Channel, correlations: Correlations, demand: Demand) -
 def finish_pieces(channel: Channel, correlations: Correlations, demand: Demand) -> None:
     """Active party: take the answer."""
     if any(demand):
-        correlations.accept(channel.recv(ArgmaxPieces).request)
+        close_pieces(channel, correlations, channel.recv(ArgmaxPieces))
 
 
-def answer_pieces(channel: Channel, correlations: Correlations, most: Demand) -> None:
-    """Passive party, at the beginning of a round. `most`: what it may then have in stock.
+def close_pieces(channel: Channel, correlations: Correlations, answer: ArgmaxPieces) -> None:
+    """Active party: use the answer, and send corrections if there are any."""
+    corrections = correlations.accept(answer.request)
+    correlations.complete(answer.corrections)
+    if corrections:
+        channel.send(ArgmaxCorrections(pack_bytes(corrections)))
+
+
+def answer_pieces(channel: Channel, correlations: Correlations, message: SealedPieces, most: Demand) -> bool:
+    """Passive party: whether corrections follow. `most`: what it may then have in stock.
 
     Raises MessageError for a demand that nobody needs: a stock that grows in each round would take all memory.
     """
-    message = channel.recv(SealedPieces)
-    demand = Demand(message.tables, message.ands, message.muxes)
+    demand = Demand(message.tables, message.ands, message.muxes, message.triples)
     if min(demand) < 0 or any(more > room for more, room in zip(demand, missing(most, correlations), strict=True)):
         raise MessageError(
             f"making pieces of argmaxes with {channel.peer}: found {demand} beside {correlations.left} in stock, "
-            f"wanted at most {most} in all for a round"
+            f"wanted at most {most} in all for two rounds"
         )
     if any(demand):
         _answer(channel, correlations, demand, message.request)
+    return demand.triples > 0
+
+
+def take_corrections(channel: Channel, correlations: Correlations) -> None:
+    """Passive party: wait for the corrections that follow."""
+    correlations.complete(channel.recv(ArgmaxCorrections).corrections)
+
+
+def next_round(wanted: Demand, correlations: Correlations) -> Demand:
+    """What to make during a round that takes `wanted` pieces, so that there are as many for the next one."""
+    return Demand(*(max(0, 2 * need - have) for need, have in zip(wanted, correlations.left, strict=True)))
 
 
 def supply_active(channel: Channel, correlations: Correlations, plan: ArgmaxPlan) -> None:
     """Active party: make what an argmax lacks. The passive party does the same at the same time."""
     demand = missing(plan.demand, correlations)
     if any(demand):
-        channel.send(ArgmaxPieces(pack_bytes(correlations.request(demand))))
-        correlations.accept(channel.recv(ArgmaxPieces).request)
+        channel.send(ArgmaxPieces(pack_bytes(correlations.request(demand)), pack_bytes(b"")))
+        finish_pieces(channel, correlations, demand)
 
 
 def supply_passive(channel: Channel, correlations: Correlations, plan: ArgmaxPlan) -> None:
@@ -86,13 +105,15 @@ def supply_passive(channel: Channel, correlations: Correlations, plan: ArgmaxPla
     demand = missing(plan.demand, correlations)
     if any(demand):
         _answer(channel, correlations, demand, channel.recv(ArgmaxPieces).request)
+        if demand.triples:
+            take_corrections(channel, correlations)
 
 
 def _answer(channel: Channel, correlations: Correlations, demand: Demand, request: memoryview) -> None:
     # Read before anything is sent: two parties that both send much could wait for each other.
     own = correlations.request(demand)
-    channel.send(ArgmaxPieces(pack_bytes(own)))
-    correlations.accept(request)
+    corrections = correlations.accept(request)
+    channel.send(ArgmaxPieces(pack_bytes(own), pack_bytes(corrections)))
 
 
 def _transfers(demand: Demand) -> int:

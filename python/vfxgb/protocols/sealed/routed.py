@@ -31,7 +31,7 @@ def learn_bits(
 
     Raises MessageError, TransferError for answers that are none.
     """
-    routed = Level(np.array([len(each.positions) for each in won], dtype=np.int32))
+    routed = _level_of(won)
     wanted = [entries_of(level, each) for each in won]
     taken: list[NDArray[np.uint8]] = []
     under_way: deque[tuple[int, int, Asked]] = deque()
@@ -43,7 +43,7 @@ def learn_bits(
         taken.append(np.packbits(asked.read(answer.sent)[:, 0], axis=1, bitorder="little"))
 
     with context.timings.phase("route"):
-        for first, count in _parts(routed, context.rows.n_rows):
+        for first, count in _parts(routed, context.rows.n_rows, routing.stocked):
             question, asked = routing.ask(routed, np.stack([entries.part(first, first + count) for entries in wanted]))
             channel.send(
                 HiddenRoute(
@@ -76,7 +76,7 @@ def tell_bits(
     Raises MessageError, TransferError for questions that are not about these splits and all rows.
     """
     routed = Level(np.array(splits, dtype=np.int32))
-    for first, count in _parts(routed, context.rows.n_rows):
+    for first, count in _parts(routed, context.rows.n_rows, routing.stocked):
         what, where = f"{context.party} routing rows", {"depth": depth, "first": first, "count": count}
         route = receive(context, context.channel, HiddenRoute, what, **where)
         question = Question(route.batch, route.n_transfers, route.transfers, route.corrections)
@@ -85,14 +85,30 @@ def tell_bits(
         context.channel.send(HiddenRouted(depth, first, count, len(splits), pack_bytes(sent)))
 
 
+def transfers_of(won: Sequence[WonNodes]) -> int:
+    """Transfers that a row takes at these splits."""
+    return _level_of(won).transfers
+
+
+def _level_of(won: Sequence[WonNodes]) -> Level:
+    return Level(np.array([len(each.positions) for each in won], dtype=np.int32))
+
+
 def entries_of(level: ActiveLevel, won: WonNodes) -> Entries:
     """For every row which of the splits it stands before, from 1 on; 0 for none."""
     nodes = level.trees[won.index]
     return nodes.partition.entries(np.ascontiguousarray(nodes.nodes[won.positions]))
 
 
-def _parts(level: Level, n_rows: int) -> Iterator[tuple[int, int]]:
-    """(first row, rows) of each question, in whole bytes."""
-    most = max(8, PART_TRANSFERS // level.transfers // 8 * 8)
-    for first in range(0, n_rows, most):
-        yield first, min(most, n_rows - first)
+def _parts(level: Level, n_rows: int, stocked: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """(first row, rows) of each question, in whole bytes.
+
+    `stocked`: transfers that were made ahead, batch by batch, which are used first.
+    """
+    first, ahead = 0, list(stocked)
+    while first < n_rows:
+        most = ahead.pop(0) if ahead else max(8 * level.transfers, PART_TRANSFERS)
+        count = min(most // level.transfers // 8 * 8, n_rows - first)
+        if count > 0:
+            yield first, count
+        first += count

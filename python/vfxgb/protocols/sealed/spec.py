@@ -9,8 +9,8 @@ from vfxgb.protocols.sealed.cost import sealed_cost
 from vfxgb.protocols.sealed.messages import SEALED_MESSAGES
 from vfxgb.protocols.sealed.params import SealedParams, default_score_bits, sealed_options
 from vfxgb.protocols.sealed.passive import SealedPassive
-from vfxgb.routing.messages import HiddenRoute, HiddenRouted
-from vfxgb.two_party.messages import ArgmaxFlight, ArgmaxPieces, ArgmaxWinners
+from vfxgb.routing.messages import HiddenRoute, HiddenRouted, TransferStock
+from vfxgb.two_party.messages import ArgmaxCorrections, ArgmaxFlight, ArgmaxPieces, ArgmaxWinners
 
 ROW_BITS = (
     "rows' bits: at every split that a passive party wins, also one that is then refused, the active party learns "
@@ -49,10 +49,12 @@ SPEC = ProtocolSpec(
         *SEALED_MESSAGES,
         *LATTICE_MESSAGES,
         ArgmaxPieces,
+        ArgmaxCorrections,
         ArgmaxFlight,
         ArgmaxWinners,
         HiddenRoute,
         HiddenRouted,
+        TransferStock,
     ),
     variant=sealed_variant,
     exact=False,

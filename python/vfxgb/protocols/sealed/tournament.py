@@ -19,7 +19,6 @@ from vfxgb.protocols.sealed.messages import SealedCodes, SealedEarlier, SealedPa
 from vfxgb.protocols.sealed.pieces import ArgmaxSettings, supply_active
 from vfxgb.transport.messages import pack_array, unpack_array
 from vfxgb.two_party import ActiveArgmax, WinnerShares, code_fields
-from vfxgb.two_party.over_channel import play
 
 
 def find_winners(
@@ -70,7 +69,7 @@ def _played(
     supply_active(line.channel, line.correlations, plan)
     argmax = ActiveArgmax(plan, line.correlations, shares, own, earlier, opens=last, threads=context.threads)
     with context.timings.phase("compare"):
-        play(line.channel, argmax)
+        line.ahead.play(argmax)
     return argmax
 
 
