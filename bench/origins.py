@@ -38,6 +38,8 @@ COMMANDS = {
     "psi.json": "python bench/e2e/psi.py --passives 1 2 --json docs/results/psi.json",
     "network.json": "python bench/e2e/network.py --json docs/results/network.json",
     "hidden_prediction.json": "python bench/e2e/hidden_prediction.py --json docs/results/hidden_prediction.json",
+    "sealed_steps.json": "python bench/e2e/sealed_steps.py --shapes give_credit synthetic --trees 3 "
+    "--json docs/results/sealed_steps.json",
     "noise.json": "build/release/bench/cpp/bench_noise --benchmark_out=docs/results/noise.json",
     "noise_cost.json": "python bench/e2e/noise_cost.py",
     "peers.json": "vfxgb bench peers --out docs/results",
@@ -45,6 +47,8 @@ COMMANDS = {
     "--json docs/results/scale.json",
     "scale_ot_shares.json": "vfxgb bench scale --protocol ot_shares --parts out-of-core "
     "--json docs/results/scale_ot_shares.json",
+    "scale_sealed.json": "vfxgb bench scale --protocol sealed --parts out-of-core --large-rows 2000000 --features 10 "
+    "--memory-limit 1GB --json docs/results/scale_sealed.json",
     "demo.txt": "vfxgb demo > docs/results/demo.txt",
 }
 

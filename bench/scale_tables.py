@@ -24,7 +24,8 @@ from vfxgb.bench.scale.report import about, counted, typical_seconds
 from vfxgb.bench.scale.results import read_costs, read_trained
 
 FILE = "scale.json"
-MASKS_FILE = "scale_ot_shares.json"
+MASKS_FILE, COLUMNS_FILE = "scale_ot_shares.json", "scale_sealed.json"
+PROTOCOLS = {MASKS_FILE: "ot_shares", COLUMNS_FILE: "sealed"}
 SCHEMES = {"paillier": "Paillier", "ou": "Okamoto-Uchiyama"}
 KEY_COSTS = (
     ("encrypt", "encrypt, key owner"),
@@ -52,7 +53,7 @@ def results(folder: Path, file: str = FILE) -> dict[str, Any]:
 
 
 def missing(part: str, file: str = FILE) -> str:
-    protocol = " --protocol ot_shares" if file == MASKS_FILE else ""
+    protocol = f" --protocol {PROTOCOLS[file]}" if file in PROTOCOLS else ""
     return f"`vfxgb bench scale{protocol} --parts {part}` has not been run at full size yet."
 
 
@@ -225,4 +226,5 @@ SECTIONS = {
     "masks in shards": partial(shards_section, file=MASKS_FILE),
     "memory of masks": partial(memory_section, file=MASKS_FILE),
     "masks out of core": partial(large_section, file=MASKS_FILE),
+    "columns out of core": partial(large_section, file=COLUMNS_FILE),
 }

@@ -14,7 +14,8 @@ from typing import Any
 
 import scale_tables
 from origins import origin
-from sealed_tables import refused_section, sealed_auc_section, side_by_side_section
+from protocol_tables import refused_section, sealed_auc_section, side_by_side_section
+from sealed_tables import sealed_section
 from speed_tables import RESULTS, load, microseconds, network_section, number, operations_section, training_section
 from split_rule_tables import split_rules_section
 
@@ -234,6 +235,7 @@ PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
         "operations": operations_section,
         "training": training_section,
         "network": network_section,
+        "sealed": sealed_section,
     },
     "docs/choosing.md": {"protocols": side_by_side_section, "costs": costs_section, "noise": noise_section},
     "docs/audit.md": {"solve": solve_section},

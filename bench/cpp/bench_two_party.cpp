@@ -1,7 +1,7 @@
 // Argmax on shares: signs and whole tournaments, with the transfers that they take. Both parties, one thread.
 //
-// Time is that of both parties together. Counters: bytes of transfers and of flights, and the flights of a tree. Base
-// transfers are dealt, and what wins is checked against the rule.
+// Time is that of both parties together. Counters: bytes of transfers and of exchanges, and the exchanges of a tree.
+// Base transfers are dealt, and what wins is checked against the rule.
 #include <benchmark/benchmark.h>
 
 #include <bit>
@@ -141,8 +141,8 @@ void sign_pieces(benchmark::State& state) {
   state.counters["transfers"] = static_cast<double>(4 * demand.tables + 2 * demand.ands) / count;
 }
 
-// The flights of signs, per sign. Argument: blocks.
-void sign_flights(benchmark::State& state) {
+// The exchanges of signs, per sign. Argument: blocks.
+void sign_exchanges(benchmark::State& state) {
   constexpr std::size_t count = 8192;
   const unsigned blocks = static_cast<unsigned>(state.range(0));
   const u64 mask = (u64{2} << 4 * blocks) - 1;
@@ -187,7 +187,7 @@ void tree(benchmark::State& state) {
   Both both(static_cast<unsigned>(state.range(0)));
   const std::size_t candidates = static_cast<std::size_t>(state.range(1));
   const Ring ring(bits);
-  std::size_t trees = 0, flights = 0, bytes = 0;
+  std::size_t trees = 0, exchanges = 0, bytes = 0;
   for (auto _ : state) {
     ++trees;
     for (std::size_t nodes = 1; nodes <= 32; nodes *= 2) {
@@ -208,11 +208,11 @@ void tree(benchmark::State& state) {
       both.make(stocks, plan.demand());
       two_party::Tournament active(plan, x.data(), own, stocks.active, 1),
           passive(plan, y.data(), none, stocks.passive, 1);
-      std::vector<two_party::FlightSize> sizes;
+      std::vector<two_party::ExchangeSize> sizes;
       const two_party::Shares won = play(active, passive, &sizes);
       state.PauseTiming();
-      flights += sizes.size();
-      for (const two_party::FlightSize& size : sizes) bytes += size.to_passive + size.to_active;
+      exchanges += sizes.size();
+      for (const two_party::ExchangeSize& size : sizes) bytes += size.to_passive + size.to_active;
       for (std::size_t node = 0; node < nodes; ++node) {
         const auto* first = reinterpret_cast<const i64*>(v.data()) + node * candidates;
         const std::size_t index = two_party::winner_by_rule({first, first + candidates}, {i64{1} << 24}).second;
@@ -222,13 +222,13 @@ void tree(benchmark::State& state) {
     }
   }
   const auto each = [&](std::size_t all) { return static_cast<double>(all) / static_cast<double>(trees); };
-  state.counters["flights"] = each(flights);
+  state.counters["exchanges"] = each(exchanges);
   state.counters["transfer_MB"] = each(both.bytes()) / 1e6;
-  state.counters["flight_MB"] = each(bytes) / 1e6;
+  state.counters["exchange_MB"] = each(bytes) / 1e6;
 }
 
 BENCHMARK(sign_pieces)->ArgsProduct({{2, 4, 6, 8}, {8}})->Args({6, 7});
-BENCHMARK(sign_flights)->Arg(7)->Arg(8);
+BENCHMARK(sign_exchanges)->Arg(7)->Arg(8);
 BENCHMARK(tree)->Args({6, 155})->Args({8, 155})->Args({6, 3150})->Unit(benchmark::kMillisecond);
 
 }  // namespace

@@ -65,16 +65,17 @@ Array<i64> centre_rows(const Array<i64>& gh, const Array<i32>& place, const Arra
 }
 
 Array<i64> round_rows(const Array<i64>& centred, const Array<i32>& place, const Array<i32>& shift,
-                      const Array<u64>& words, py::ssize_t threads) {
+                      const Array<i32>& sign, const Array<u64>& words, py::ssize_t threads) {
   const std::size_t team = positive(threads);
   const std::span<const i32> nodes = places_of_rows(place);
   const i64* values = shaped(centred, {place.size()}, "centred");
   const std::span<const i32> shifts{shaped(shift, {-1}, "shift"), static_cast<std::size_t>(shift.size())};
+  const std::span<const i32> signs{shaped(sign, {-1}, "sign"), static_cast<std::size_t>(sign.size())};
   const u64* random = shaped(words, {place.size()}, "words");
   Array<i64> out(place.size());
   i64* rounded = out.mutable_data();
   const py::gil_scoped_release release;
-  gbdt::round_rows(values, nodes, shifts, random, rounded, team);
+  gbdt::round_rows(values, nodes, shifts, signs, random, rounded, team);
   return out;
 }
 
@@ -103,8 +104,8 @@ void register_centred(py::module_& module) {
              py::arg("constraint") = py::none(), py::arg("bounds") = py::none(),
              py::arg("threads") = 1);
   module.def("centre_rows", &centre_rows, py::arg("gh"), py::arg("place"), py::arg("totals"), py::arg("threads") = 1);
-  module.def("round_rows", &round_rows, py::arg("centred"), py::arg("place"), py::arg("shift"), py::arg("words"),
-             py::arg("threads") = 1);
+  module.def("round_rows", &round_rows, py::arg("centred"), py::arg("place"), py::arg("shift"), py::arg("sign"),
+             py::arg("words"), py::arg("threads") = 1);
   module.def("node_norms", &node_norms, py::arg("values"), py::arg("place"), py::arg("nodes"));
 }
 

@@ -43,6 +43,38 @@ lattice::NodeRows nodes_of(const Array<i64>& offsets, const Array<i32>& rows, co
   return nodes;
 }
 
+py::tuple nodes_of_leaves(const Array<i32>& leaves, const Array<i32>& node_of_leaf, const Array<i64>& values,
+                          py::ssize_t nodes) {
+  const auto span_of = [](const auto& array, const char* name) {
+    return std::span(shaped(array, {-1}, name), static_cast<std::size_t>(array.size()));
+  };
+  const auto rows = span_of(leaves, "leaves"), map = span_of(node_of_leaf, "node_of_leaf");
+  const auto weights = span_of(values, "values");
+  const std::size_t count = not_negative(nodes, "nodes");
+  lattice::OwnNodeRows out;
+  {
+    const py::gil_scoped_release release;
+    out = lattice::nodes_of_leaves(rows, map, weights, count);
+  }
+  return py::make_tuple(array_of(out.offsets.data(), out.offsets.size()), array_of(out.rows.data(), out.rows.size()),
+                        array_of(out.weights.data(), out.weights.size()));
+}
+
+py::tuple node_norms(const Array<i64>& offsets, const Array<i32>& rows, const Array<i32>& weights, i64 stop) {
+  const lattice::NodeRows nodes = nodes_of(offsets, rows, weights, 0, stop);
+  const auto count = static_cast<py::ssize_t>(nodes.count);
+  Array<double> squares(count);
+  Array<i64> plus(count), minus(count);
+  double* const s = squares.mutable_data();
+  i64 *const p = plus.mutable_data(), *const m = minus.mutable_data();
+  {
+    const py::gil_scoped_release release;
+    const std::vector<lattice::NodeNorms> norms = lattice::node_norms(nodes);
+    for (std::size_t k = 0; k < norms.size(); ++k) s[k] = norms[k].squares, p[k] = norms[k].plus, m[k] = norms[k].minus;
+  }
+  return py::make_tuple(squares, plus, minus);
+}
+
 std::unique_ptr<lattice::Elements> make_elements(py::ssize_t degree, py::ssize_t log_q, py::ssize_t first_block,
                                                  const Array<u64>& words, py::ssize_t threads,
                                                  const std::string& path) {
@@ -103,6 +135,12 @@ Array<u64> column_sums(const Columns& columns, const Array<i64>& offsets, const 
     return true;
   });
   return x;
+}
+
+void drop_columns(const Columns& columns) {
+  const py::gil_scoped_release release;
+  const Reading lock(columns.guard);
+  columns.object.drop();
 }
 
 // Rows begin .. end - 1, counted from the first one here.
@@ -249,6 +287,8 @@ std::vector<std::string> path_names() {
 
 void register_lattice(py::module_& module) {
   using py::arg;
+  module.def("nodes_of_leaves", nodes_of_leaves, arg("leaves"), arg("node_of_leaf"), arg("values"), arg("nodes"));
+  module.def("node_norms", node_norms, arg("offsets"), arg("rows"), arg("weights"), arg("stop"));
   py::class_<lattice::Elements>(module, "Elements")
       .def(py::init(&make_elements), arg("degree"), arg("log_q"), arg("first_block"), arg("words"), arg("threads") = 1,
            arg("path") = "")
@@ -258,6 +298,8 @@ void register_lattice(py::module_& module) {
            arg("path") = "")
       .def("fill", fill_columns, arg("first"), arg("rows"), arg("packed"), arg("bits"), arg("threads") = 1)
       .def("sums", column_sums, arg("offsets"), arg("rows"), arg("weights"), arg("threads") = 1)
+      .def_property_readonly("nbytes", [](const Columns& self) { return self.object.bytes(); })
+      .def("drop", drop_columns)
       .def("rows", column_rows, arg("begin"), arg("end"))
       .def("set_rows", set_column_rows, arg("begin"), arg("words"));
   py::class_<lattice::SecretColumns>(module, "SecretColumns")

@@ -35,7 +35,7 @@ py::tuple choose_bits(const py::bytes& session, u32 domain, u64 block, const Arr
   const ot::Hash hash = hash_of(session, domain, block);
   const Level level = level_of(entries, planes);
   const std::size_t rows = rows_of(level, wanted), count = level.bit_lines() * rows, team = positive(threads);
-  const ot::Blocks own = blocks_of(t, count, "t");
+  const BlockView own(t, count, "t");
   const Byte* const choices = shaped(random, {extent(count)}, "random");
   const Entry* const want = wanted.data();
   const std::size_t bytes = routing::line_bytes(rows);
@@ -54,7 +54,7 @@ py::bytes mask_bits(const py::bytes& session, u32 domain, u64 block, const py::b
   const Block secret = block_of(delta, "delta");
   const Level level = level_of(entries, planes);
   const std::size_t count = not_negative(rows, "rows"), team = positive(threads);
-  const ot::Blocks own = blocks_of(q, level.bit_lines() * count, "q");
+  const BlockView own(q, level.bit_lines() * count, "q");
   const Bytes flips(corrections, 1), held(bits, 1);
   const Byte* const flip = lines_of(flips, level.bit_lines(), count, "corrections");
   const Byte* const bit = lines_of(held, level.entry_lines(), count, "bits");

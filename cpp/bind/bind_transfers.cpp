@@ -48,12 +48,13 @@ py::tuple receiver_extend(const Receiver& receiver, u64 first_group, py::ssize_t
   const std::size_t count = not_negative(groups, "groups"), team = positive(threads);
   const bool chosen = choices.has_value();
   ot::Blocks r = chosen ? blocks_of(*choices, count, "choices") : ot::Blocks(count);
-  ot::Blocks c(count * ot::sent_blocks(receiver.transfers.pieces(), chosen)), t(count * ot::group_transfers);
-  interruptible([&] {
-    receiver.transfers.extend(first_group, count, chosen, r.data(), c.data(), t.data(), team);
+  auto c = new_block_bytes(count * ot::sent_blocks(receiver.transfers.pieces(), chosen));
+  auto t = new_rows(count * ot::group_transfers);
+  interruptible([&, sent = c.data(), rows = t.data()] {
+    receiver.transfers.extend(first_group, count, chosen, r.data(), sent, rows, team);
     return true;
   });
-  return py::make_tuple(bytes_of_blocks(c), array_of_blocks(t, {extent(t.size())}), bytes_of_blocks(r));
+  return py::make_tuple(c.take(), t.take(), bytes_of_blocks(r));
 }
 
 Array<Byte> sender_extend(const Sender& sender, u64 first_group, bool chosen, const py::buffer& c,
@@ -62,19 +63,19 @@ Array<Byte> sender_extend(const Sender& sender, u64 first_group, bool chosen, co
                     sent = ot::sent_blocks(sender.transfers.pieces(), chosen);
   if (count % sent != 0)
     throw std::invalid_argument("c must hold whole groups of " + std::to_string(sent * sizeof(Block)) + " bytes");
-  const ot::Blocks own = blocks_of(c, count, "c");
-  ot::Blocks q(count / sent * ot::group_transfers);
-  interruptible([&] {
-    sender.transfers.extend(first_group, count / sent, chosen, own.data(), q.data(), team);
+  const BlockView own(c, count, "c");
+  auto q = new_rows(count / sent * ot::group_transfers);
+  interruptible([&, rows = q.data()] {
+    sender.transfers.extend(first_group, count / sent, chosen, own.data(), rows, team);
     return true;
   });
-  return array_of_blocks(q, {extent(q.size())});
+  return q.take();
 }
 
 py::bytes compress(const py::bytes& key, const py::buffer& column) {
   const ot::AesKey weights = key_of(key);
-  const ot::Blocks x = blocks_of(column, block_count(column), "column");
-  if (x.empty()) throw std::invalid_argument("column must have at least one group");
+  const BlockView x(column, block_count(column), "column");
+  if (x.size() == 0) throw std::invalid_argument("column must have at least one group");
   return bytes_of_blocks({ot::compress(weights, x.data(), x.size())});
 }
 
@@ -83,7 +84,7 @@ py::bytes compress_columns(const py::bytes& key, const py::buffer& rows, py::ssi
   const std::size_t count = block_count(rows), team = positive(threads);
   if (count % ot::group_transfers != 0) throw std::invalid_argument("rows must be whole groups of 2048 bytes");
   if (count == 0) throw std::invalid_argument("rows must be those of at least one group");
-  const ot::Blocks in = blocks_of(rows, count, "rows");
+  const BlockView in(rows, count, "rows");
   ot::Blocks out(128);
   interruptible([&] {
     ot::compress_columns(weights, in.data(), count / ot::group_transfers, out.data(), team);
@@ -96,17 +97,17 @@ Array<Byte> transfer_keys(const py::bytes& session, u32 domain, u64 block, const
                           const py::buffer& rows, py::ssize_t threads) {
   const ot::Hash hash = hash_of(session, domain, block);
   const Block secret = block_of(shift, "shift");
-  const ot::Blocks in = blocks_of(rows, block_count(rows), "rows");
+  const BlockView in(rows, block_count(rows), "rows");
   const std::size_t team = positive(threads);
-  ot::Blocks out(in.size());
-  interruptible([&] {
-    ot::transfer_keys(hash, secret, first, in.data(), in.size(), out.data(), team);
+  auto out = new_rows(in.size());
+  interruptible([&, keys = out.data()] {
+    ot::transfer_keys(hash, secret, first, in.data(), in.size(), keys, team);
     return true;
   });
-  return array_of_blocks(out, {extent(out.size())});
+  return out.take();
 }
 
-std::size_t tables_of(const ot::Blocks& rows, ot::TableShape shape) {
+std::size_t tables_of(const BlockView& rows, ot::TableShape shape) {
   if (rows.size() % shape.bits != 0) throw std::invalid_argument("rows must be those of whole tables");
   return rows.size() / shape.bits;
 }
@@ -116,7 +117,7 @@ Array<Byte> table_entries(const py::bytes& session, u32 domain, u64 block, const
   const ot::Hash hash = hash_of(session, domain, block);
   const Block secret = block_of(delta, "delta");
   const ot::TableShape shape(bits, width);
-  const ot::Blocks in = blocks_of(q, block_count(q), "q");
+  const BlockView in(q, block_count(q), "q");
   const std::size_t count = tables_of(in, shape), team = positive(threads);
   Array<Byte> out({extent(count), extent(shape.table_bytes())});
   Byte* const tables = out.mutable_data();
@@ -131,7 +132,7 @@ Array<Byte> chosen_entries(const py::bytes& session, u32 domain, u64 block, unsi
                            const Array<Byte>& choice, const py::buffer& t, py::ssize_t threads) {
   const ot::Hash hash = hash_of(session, domain, block);
   const ot::TableShape shape(bits, width);
-  const ot::Blocks in = blocks_of(t, block_count(t), "t");
+  const BlockView in(t, block_count(t), "t");
   const std::size_t count = tables_of(in, shape), team = positive(threads);
   const Byte* const own = shaped(choice, {extent(count)}, "choice");
   if (std::any_of(own, own + count, [&](Byte c) { return c >= shape.entries(); }))

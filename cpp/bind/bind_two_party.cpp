@@ -12,7 +12,7 @@ namespace vfxgb::bind {
 namespace {
 
 using two_party::Demand;
-using two_party::FlightSize;
+using two_party::ExchangeSize;
 using two_party::Plan;
 using two_party::Role;
 using two_party::Stock;
@@ -21,9 +21,9 @@ using Sizes = std::vector<std::pair<std::size_t, std::size_t>>;
 
 Counts counts_of(const Demand& demand) { return {demand.tables, demand.ands, demand.muxes}; }
 
-Sizes sizes_of(const std::vector<FlightSize>& flights) {
+Sizes sizes_of(const std::vector<ExchangeSize>& exchanges) {
   Sizes out;
-  for (const FlightSize& flight : flights) out.emplace_back(flight.to_passive, flight.to_active);
+  for (const ExchangeSize& exchange : exchanges) out.emplace_back(exchange.to_passive, exchange.to_active);
   return out;
 }
 
@@ -66,7 +66,7 @@ py::tuple stage_cost(unsigned value_bits, py::ssize_t nodes, py::ssize_t entrant
   const two_party::Ring ring(value_bits);
   if (group < 2 || group > two_party::max_group) throw std::invalid_argument("a group that is none");
   const two_party::StageShape shape = {positive(nodes, "nodes"), positive(entrants, "entrants"), group, false};
-  return py::make_tuple(counts_of(shape.demand(ring)), sizes_of(shape.flights(ring, {code_bits, 0})));
+  return py::make_tuple(counts_of(shape.demand(ring)), sizes_of(shape.exchanges(ring, {code_bits, 0})));
 }
 
 // A tournament changes while the GIL is not held.
@@ -127,7 +127,7 @@ void register_two_party(py::module_& module) {
       .def(py::init(&make_plan), arg("value_bits"), arg("nodes"), arg("candidates"), arg("extras"), arg("index_bits"),
            arg("extra_bits"), arg("groups"))
       .def_property_readonly("demand", [](const Plan& self) { return counts_of(self.demand()); })
-      .def_property_readonly("flights", [](const Plan& self) { return sizes_of(self.flights()); });
+      .def_property_readonly("exchanges", [](const Plan& self) { return sizes_of(self.exchanges()); });
   py::class_<Tournament>(module, "Tournament")
       .def(py::init<const Plan&, const Array<u64>&, const Array<u64>&, const Array<u64>&, Stock&, py::ssize_t>(),
            arg("plan"), arg("shares"), arg("extra_values"), arg("extra_codes"), arg("stock"), arg("threads") = 1)

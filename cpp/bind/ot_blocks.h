@@ -31,7 +31,61 @@ inline ot::AesKey key_of(const py::bytes& key) {
   return ot::AesKey(reinterpret_cast<const unsigned char*>(&bytes));
 }
 
-// Python's bytes need not stand at a multiple of 16: a copy that does, wiped in the end.
+// Blocks of a buffer of Python's, held while they are read: in place where it stands at a multiple of 16, as numpy's
+// own memory and bytes do, else a copy that is wiped in the end.
+class BlockView {
+ public:
+  BlockView(const py::buffer& buffer, std::size_t count, const char* name) : bytes_(buffer, 1) {
+    if (bytes_.size() != count * sizeof(Block))
+      throw std::invalid_argument(std::string(name) + " holds " + std::to_string(bytes_.size()) + " bytes; wanted " +
+                                  std::to_string(count * sizeof(Block)));
+    if (count == 0 || reinterpret_cast<std::uintptr_t>(bytes_.data()) % alignof(Block) == 0) return;
+    copy_.resize(count);
+    std::memcpy(copy_.data(), bytes_.data(), bytes_.size());
+  }
+  const Block* data() const {
+    return copy_.empty() ? reinterpret_cast<const Block*>(bytes_.data()) : copy_.data();
+  }
+  std::size_t size() const { return bytes_.size() / sizeof(Block); }
+
+ private:
+  Bytes bytes_;
+  ot::Blocks copy_;
+};
+
+// Memory for blocks, in an array or bytes of Python's, that is filled before anybody else sees it. Where it does not
+// stand at a multiple of 16 it is filled in a copy.
+template <class Memory>
+class NewBlocks {
+ public:
+  NewBlocks(Memory memory, unsigned char* data, std::size_t count) : memory_(std::move(memory)), bytes_(data) {
+    if (reinterpret_cast<std::uintptr_t>(data) % alignof(Block) != 0) copy_.resize(count);
+  }
+  Block* data() { return copy_.empty() ? reinterpret_cast<Block*>(bytes_) : copy_.data(); }
+  Memory take() {
+    if (!copy_.empty()) std::memcpy(bytes_, copy_.data(), copy_.size() * sizeof(Block));
+    return std::move(memory_);
+  }
+
+ private:
+  Memory memory_;
+  unsigned char* bytes_;
+  ot::Blocks copy_;
+};
+
+inline NewBlocks<Array<Byte>> new_rows(std::size_t count) {
+  Array<Byte> array({static_cast<py::ssize_t>(count), block_bytes});
+  Byte* const data = array.mutable_data();
+  return {std::move(array), data, count};
+}
+
+inline NewBlocks<py::bytes> new_block_bytes(std::size_t count) {
+  NewBytes bytes(count * sizeof(Block));
+  unsigned char* const data = bytes.data();
+  return {bytes.take(), data, count};
+}
+
+// A copy at a multiple of 16, wiped in the end.
 inline ot::Blocks blocks_of(const py::buffer& buffer, std::size_t count, const char* name) {
   const Bytes bytes(buffer, 1);
   if (bytes.size() != count * sizeof(Block))

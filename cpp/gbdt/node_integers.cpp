@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 #include <vector>
@@ -30,6 +31,20 @@ i128 floor_divided(i128 a, i128 b) {
   return quotient - (a % b < 0 ? 1 : 0);
 }
 
+// Up to so much a quotient in doubles is off by less than an eighth.
+constexpr double nearly_exact = 0x1p48;
+
+// floor((2 (g H - G h) + H) / (2 H)) from a quotient that is off by less than 1; ratio: G / H. What is left of it lies
+// within 4 H <= 2^58 of 0, so that it is right modulo 2^64.
+i64 near_quotient(i64 g, i64 h, i64 G, i64 H, double ratio) {
+  const double quotient = static_cast<double>(g) - ratio * static_cast<double>(h) + 0.5;
+  i64 guess = static_cast<i64>(quotient);
+  guess -= static_cast<double>(guess) > quotient;
+  const auto product = [](i64 a, i64 b) { return static_cast<u64>(a) * static_cast<u64>(b); };
+  const auto rest = static_cast<i64>(2 * (product(g, H) - product(G, h)) + static_cast<u64>(H) - 2 * product(H, guess));
+  return guess + (rest >= 2 * H) - (rest < 0);
+}
+
 }  // namespace
 
 void centre_rows(const i64* gh, std::span<const i32> place, std::span<const i64> totals, i64* centred,
@@ -37,13 +52,22 @@ void centre_rows(const i64* gh, std::span<const i32> place, std::span<const i64>
   check_places(place, totals.size() / 2);
   if (!std::all_of(totals.begin(), totals.end(), inside))
     throw std::invalid_argument("a total is above 2^56 in magnitude");
+  std::vector<double> ratio(totals.size() / 2, 0.0);
+  for (std::size_t k = 0; k < ratio.size(); ++k)
+    if (totals[2 * k + 1] > 0) ratio[k] = static_cast<double>(totals[2 * k]) / static_cast<double>(totals[2 * k + 1]);
   std::atomic<bool> wide{false};
   parallel_for(place.size(), worthwhile(threads, 8 * place.size()), block, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
       centred[i] = 0;
       if (place[i] < 0) continue;
-      const i64 *total = &totals[2 * static_cast<std::size_t>(place[i])], g = gh[2 * i], h = gh[2 * i + 1];
+      const auto node = static_cast<std::size_t>(place[i]);
+      const i64 *total = &totals[2 * node], g = gh[2 * i], h = gh[2 * i + 1];
       if (total[1] <= 0 || (g == 0 && h == 0)) continue;
+      const double x = static_cast<double>(g), y = static_cast<double>(h);
+      if (std::abs(x) <= nearly_exact && std::abs(y) <= nearly_exact && std::abs(ratio[node] * y) <= nearly_exact) {
+        centred[i] = near_quotient(g, h, total[0], total[1], ratio[node]);
+        continue;
+      }
       if (!inside(g) || !inside(h)) {
         wide = true;
         continue;
@@ -60,9 +84,11 @@ void centre_rows(const i64* gh, std::span<const i32> place, std::span<const i64>
   if (wide) throw std::invalid_argument("a gradient pair is above 2^56 in magnitude, or leaves 64 bits when centred");
 }
 
-void round_rows(const i64* centred, std::span<const i32> place, std::span<const i32> shift, const u64* words,
-                i64* rounded, std::size_t threads) {
+void round_rows(const i64* centred, std::span<const i32> place, std::span<const i32> shift, std::span<const i32> sign,
+                const u64* words, i64* rounded, std::size_t threads) {
   check_places(place, shift.size());
+  if (sign.size() != shift.size() || std::any_of(sign.begin(), sign.end(), [](i32 s) { return s != 1 && s != -1; }))
+    throw std::invalid_argument("a node has one sign, 1 or -1");
   if (std::any_of(shift.begin(), shift.end(), [](i32 s) { return s < 0 || s > 62; }))
     throw std::invalid_argument("a shift is not between 0 and 62");
   if (std::any_of(centred, centred + place.size(),
@@ -74,10 +100,11 @@ void round_rows(const i64* centred, std::span<const i32> place, std::span<const 
         rounded[i] = 0;
         continue;
       }
-      const i32 s = shift[static_cast<std::size_t>(place[i])];
+      const auto node = static_cast<std::size_t>(place[i]);
+      const i32 s = shift[node];
       const i64 below = static_cast<i64>(words[i] & ((u64{1} << s) - 1));
       // A shift of a negative number rounds down, by the standard.
-      rounded[i] = (centred[i] + below) >> s;
+      rounded[i] = ((centred[i] + below) >> s) * sign[node];
     }
   });
 }

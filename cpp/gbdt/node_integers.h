@@ -19,11 +19,12 @@ namespace vfxgb::gbdt {
 void centre_rows(const i64* gh, std::span<const i32> place, std::span<const i64> totals, i64* centred,
                  std::size_t threads);
 
-// OUT rounded: n. floor((v_i + r_i) / 2^s) with r_i the lowest s bits of word i, s the shift of the row's node: one of
-// the two neighbours of v_i / 2^s at random, right on average.
-// IN shift: m, each 0 to 62; words: n. Throws std::invalid_argument: a place or shift outside, |v_i| above 2^62.
-void round_rows(const i64* centred, std::span<const i32> place, std::span<const i32> shift, const u64* words,
-                i64* rounded, std::size_t threads);
+// OUT rounded: n. The node's sign times floor((v_i + r_i) / 2^s) with r_i the lowest s bits of word i, s the shift of
+// the row's node: one of the two neighbours of v_i / 2^s at random, right on average.
+// IN shift: m, each 0 to 62; sign: m, each 1 or -1; words: n. Throws std::invalid_argument: a place, shift or sign
+// outside, |v_i| above 2^62.
+void round_rows(const i64* centred, std::span<const i32> place, std::span<const i32> shift, std::span<const i32> sign,
+                const u64* words, i64* rounded, std::size_t threads);
 
 // OUT sums: m, of the values; squares: m, of their squares, (low, high) words. What exceeds 64 or 128 bits is cut off,
 // which centred gradients never do: their magnitudes add up to at most 2^54.

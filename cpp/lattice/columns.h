@@ -22,6 +22,8 @@ class Columns {
   i64 first_row() const { return first_row_; }
   i64 stop_row() const { return first_row_ + static_cast<i64>(rows_); }
   std::size_t columns() const { return columns_; }
+  std::size_t bytes() const { return data_.size(); }
+  void drop() const noexcept { data_.drop(); }
   u64 at(std::size_t row, std::size_t column) const { return data_.data<u64>()[row * stride_ + column]; }
 
   // Sets `rows` rows from row number `first` on from packed columns: for each column in turn the words of its rows, in

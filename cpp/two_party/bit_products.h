@@ -1,4 +1,4 @@
-// Products of shared bits: z = a b, where b may be two bits side by side. One flight, with a piece of the stock each.
+// Products of shared bits: z = a b, where b may be two bits side by side. One exchange, with a piece of the stock each.
 //
 // The parties open d = a ^ alpha and e = b ^ beta, alpha and beta being those of the piece, and take
 // z = d e (the active party alone) ^ d beta ^ e alpha ^ gamma (Beaver 1991). d and e are uniform whatever a and b are.

@@ -50,19 +50,18 @@ Demand StageShape::demand(const Ring& ring) const {
   return out;
 }
 
-std::vector<FlightSize> StageShape::flights(const Ring& ring, const CodeBits& codes) const {
+std::vector<ExchangeSize> StageShape::exchanges(const Ring& ring, const CodeBits& codes) const {
   const std::size_t numbers = signs(), chosen = selections();
   const unsigned width = ring.carried_bits();
-  std::vector<FlightSize> out = {{0, SignBits::choices_bytes(numbers, ring.blocks())},
+  std::vector<ExchangeSize> out = {{0, SignBits::choices_bytes(numbers, ring.blocks())},
                                  {SignBits::tables_bytes(numbers, ring.blocks()), 0}};
   const auto both = [&](std::size_t bytes) { out.push_back({bytes, bytes}); };
   for (const ProductLayer& layer : sign_layers(numbers, ring.blocks()))
     both(BitProducts::message_bytes(layer.count, layer.wide));
   for (const std::size_t products : layers()) both(BitProducts::message_bytes(products, 0));
-  both(packed_bytes(chosen));
   // In the first stage codes are the passive party's alone.
-  out.push_back({Select::numbers_bytes(chosen, width, pairs ? 0 : codes.all()),
-                 Select::numbers_bytes(chosen, width, pairs ? codes.index : codes.all())});
+  out.push_back({Select::message_bytes(chosen, width, pairs ? 0 : codes.all()),
+                 Select::message_bytes(chosen, width, pairs ? codes.index : codes.all())});
   return out;
 }
 
@@ -93,10 +92,10 @@ Demand Plan::demand() const {
   return out;
 }
 
-std::vector<FlightSize> Plan::flights() const {
-  std::vector<FlightSize> out;
+std::vector<ExchangeSize> Plan::exchanges() const {
+  std::vector<ExchangeSize> out;
   for (const StageShape& stage : stages) {
-    const std::vector<FlightSize> own = stage.flights(ring, codes);
+    const std::vector<ExchangeSize> own = stage.exchanges(ring, codes);
     out.insert(out.end(), own.begin(), own.end());
   }
   return out;

@@ -1,10 +1,10 @@
-// The shape of a tournament: its stages, the pieces of the stock that they take, and the bytes of every flight.
+// The shape of a tournament: its stages, the pieces of the stock that they take, and the bytes of every exchange.
 //
 // For each of `nodes` nodes there are `candidates` shared numbers, of either sign, and `extras` that are not negative.
 // The first stage takes the candidates in pairs and leaves absolute values, before which the extras are put; each
 // further stage takes groups of neighbours and leaves the largest of each, until one is left.
 //
-// A flight is one message, or one each way at the same time. All sizes follow from public numbers.
+// An exchange is one message, or one each way at the same time. All sizes follow from public numbers.
 #pragma once
 
 #include <vector>
@@ -16,10 +16,10 @@ namespace vfxgb::two_party {
 
 inline constexpr unsigned max_group = 64;
 
-// Bytes of one flight, 0 where nothing is sent.
-struct FlightSize {
+// Bytes of one exchange, 0 where nothing is sent.
+struct ExchangeSize {
   std::size_t to_passive, to_active;
-  friend bool operator==(const FlightSize&, const FlightSize&) = default;
+  friend bool operator==(const ExchangeSize&, const ExchangeSize&) = default;
 };
 
 // Bits of the codes that ride with the numbers: which candidate, then what the extras bring along.
@@ -42,7 +42,7 @@ struct StageShape {
   // Products of comparisons in each layer: who is the largest of a group of more than two.
   std::vector<std::size_t> layers() const;
   Demand demand(const Ring& ring) const;
-  std::vector<FlightSize> flights(const Ring& ring, const CodeBits& codes) const;
+  std::vector<ExchangeSize> exchanges(const Ring& ring, const CodeBits& codes) const;
 };
 
 struct Plan {
@@ -52,7 +52,7 @@ struct Plan {
        const std::vector<unsigned>& groups);
 
   Demand demand() const;
-  std::vector<FlightSize> flights() const;
+  std::vector<ExchangeSize> exchanges() const;
 
   Ring ring;
   std::size_t nodes, candidates, extras;

@@ -22,48 +22,46 @@ Select::Select(Stock& stock, Bytes bits, Shares numbers, const Widths& widths, s
       widths_(widths),
       threads_(worthwhile(threads, bits_.size() * item_nanoseconds)) {}
 
-Bytes Select::choices() const {
-  Bytes flips(bits_.size()), out(packed_bytes(bits_.size()));
-  for (std::size_t i = 0; i < flips.size(); ++i) flips[i] = static_cast<u8>(bits_[i] ^ keys_[i].choice);
-  pack_bits(flips.data(), 0, flips.size(), out.data());
-  return out;
-}
-
-Bytes Select::numbers(const u8* choices) {
-  const std::size_t count = bits_.size();
+Bytes Select::message() {
+  const std::size_t count = bits_.size(), flips = packed_bytes(count);
   const unsigned number = widths_.number, width = number + widths_.own_code;
   const u64 number_mask = ones(number), code_mask = ones(widths_.own_code);
-  Bytes flips(count), out(packed_bytes(count, width));
-  unpack_bits(choices, count, flips.data());
+  Bytes masked(count), out(flips + packed_bytes(count, width));
   parallel_for(count, threads_, grain, [&](std::size_t first, std::size_t last) {
-    FieldWriter writer(out.data() + first * width / 8);
+    FieldWriter writer(out.data() + flips + first * width / 8);
     for (std::size_t i = first; i < last; ++i) {
       const MuxKeys& keys = keys_[i];
-      const u64 flip = 0 - u64{flips[i]}, bit = 0 - u64{bits_[i]}, both = keys.sent[0] ^ keys.sent[1];
-      const u64 r = keys.sent[0] ^ (both & flip), other = r ^ both;
-      u64 &value = shares_.values[i], &code = shares_.codes[i];
-      const u64 signed_value = (value ^ bit) - bit, own_code = code & code_mask;
-      const u64 masked_code = own_code ^ (both >> number & code_mask);
-      writer.put(((signed_value + r - other) & number_mask) | masked_code << number, width);
-      value = (value & bit) - r;
-      code = (own_code & bit) ^ (r >> number & code_mask);
+      const u64 bit = 0 - u64{bits_[i]}, signed_value = (shares_.values[i] ^ bit) - bit;
+      const u64 code = (shares_.codes[i] ^ (keys.sent[0] ^ keys.sent[1]) >> number) & code_mask;
+      masked[i] = static_cast<u8>(bits_[i] ^ keys.choice);
+      writer.put(((signed_value - keys.sent[1] + keys.sent[0]) & number_mask) | code << number, width);
     }
     writer.finish();
   });
+  pack_bits(masked.data(), 0, count, out.data());
   return out;
 }
 
-Shares Select::finish(const u8* numbers) {
-  const std::size_t count = bits_.size();
+Shares Select::finish(const u8* message) {
+  const std::size_t count = bits_.size(), packed = packed_bytes(count);
   const unsigned number = widths_.number, width = number + widths_.other_code;
-  const u64 number_mask = ones(number), code_mask = ones(widths_.other_code);
-  const u8* const end = numbers + packed_bytes(count, width);
+  const u64 number_mask = ones(number), own_mask = ones(widths_.own_code), other_mask = ones(widths_.other_code);
+  const u8* const end = message + packed + packed_bytes(count, width);
+  Bytes flips(count);
+  unpack_bits(message, count, flips.data());
   parallel_for(count, threads_, grain, [&](std::size_t first, std::size_t last) {
-    FieldReader reader(numbers + first * width / 8, end);
+    FieldReader reader(message + packed + first * width / 8, end);
     for (std::size_t i = first; i < last; ++i) {
-      const u64 sent = reader.get(width), bit = 0 - u64{bits_[i]}, key = keys_[i].received;
-      shares_.values[i] = (shares_.values[i] + key + (sent & bit)) & number_mask;
-      shares_.codes[i] ^= (key >> number & code_mask) ^ (sent >> number & bit & code_mask);
+      const MuxKeys& keys = keys_[i];
+      const u64 sent = reader.get(width), bit = 0 - u64{bits_[i]}, choice = 0 - keys.choice;
+      // The other party's flip is about what this one sends; its own is about what it received.
+      const u64 asked = 0 - u64{flips[i]}, own = bit ^ choice, k0 = keys.sent[0];
+      u64 &value = shares_.values[i], &code = shares_.codes[i];
+      const u64 got = keys.received + (sent & choice), signed_value = (value ^ bit) - bit;
+      const u64 as_sender = (asked & (signed_value + 2 * k0)) - k0, as_receiver = (got ^ own) - own;
+      value = ((value & bit) + as_sender + as_receiver) & number_mask;
+      const u64 sent_code = ((code & (bit ^ asked)) ^ k0 >> number) & own_mask;
+      code = sent_code ^ ((keys.received >> number ^ (sent >> number & choice)) & other_mask);
     }
   });
   return std::move(shares_);

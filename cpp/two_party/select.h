@@ -1,14 +1,19 @@
-// Products of a shared bit and a shared number: y = s v, and with it the same bit times a code. Two flights.
+// Products of a shared bit and a shared number: y = s v, and with it the same bit times a code. One exchange.
 //
 // s is shared by xor, v additively modulo 2^number_bits, codes by xor. s v is the sum of s v_p for the two parties p,
-// and each of these is one transfer with p as the sender and the other party's share of s as the choice:
+// and s v_p = s_p v_p + s_q m_p with m_p = (1 - 2 s_p) v_p, which p knows. A piece of the stock gives p two words k0, k1
+// and the other party q a random choice a and k_a. Both send at once:
 //
-//   choices   both ways: this party's share of s, masked by its random choice in the piece of the stock
-//   numbers   both ways: with the words of the piece in the order that the choice asks for, r and r', and s_p in the
-//             sender's hand, (1 - 2 s_p) v_p + r - r'; whoever chose 0 has r, whoever chose 1 has r' and adds it
+//   q to p   d = s_q ^ a
+//   p to q   e = m_p - (k1 - k0)
 //
-// The sender's share is s_p v_p - r. What is sent is masked by the word that the receiver lacks. The bits of a word
-// above the number mask the code in the same way.
+// Then a m_p = k_a + a e - k0, and s_q is a or 1 - a. So the shares of s_q m_p are
+//
+//   d = 0    -k0 at p, k_a + a e at q
+//   d = 1    m_p + k0 at p, -(k_a + a e) at q
+//
+// d is masked by the choice, which p does not know, and e by the word that q lacks. The bits of a word above the number
+// do the same for the code, with xor.
 #pragma once
 
 #include "two_party/stock.h"
@@ -29,17 +34,17 @@ class Select {
   };
   Select(Stock& stock, Bytes bits, Shares numbers, const Widths& widths, std::size_t threads);
 
-  static std::size_t numbers_bytes(std::size_t count, unsigned number_bits, unsigned code_bits) {
-    return packed_bytes(count, number_bits + code_bits);
+  static std::size_t message_bytes(std::size_t count, unsigned number_bits, unsigned code_bits) {
+    return packed_bytes(count) + packed_bytes(count, number_bits + code_bits);
   }
-  Bytes choices() const;
-  Bytes numbers(const u8* choices);
-  Shares finish(const u8* numbers);
+  Bytes message();
+  // From the other party's message: shares of the products.
+  Shares finish(const u8* message);
 
  private:
   Pieces<MuxKeys>::List keys_;
   Bytes bits_;
-  Shares shares_;  // v, and then this party's part of y
+  Shares shares_;
   Widths widths_;
   std::size_t threads_;
 };

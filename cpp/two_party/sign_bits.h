@@ -1,4 +1,4 @@
-// Shared sign bits of shared numbers: the top bit of x + y modulo 2^(4 M + 1), in 2 + ceil(log2 M) flights.
+// Shared sign bits of shared numbers: the top bit of x + y modulo 2^(4 M + 1), in 2 + ceil(log2 M) exchanges.
 //
 // That bit is the sum of the two top bits and of the carry out of the lower 4 M bits, which is [y > 2^(4 M) - 1 - x]: a
 // comparison of a number alpha of the active party with a number beta of the passive one. Both are cut into M blocks of

@@ -33,8 +33,7 @@ Bytes Stage::send() {
     case Step::tables: return std::move(tables_);
     case Step::sign_layers: return signs_->layer_message(stock_);
     case Step::product_layers: return open_products();
-    case Step::selections: return select_->choices();
-    case Step::numbers: return std::move(numbers_);
+    case Step::selection: return select_->message();
     case Step::finished: break;
   }
   return {};
@@ -58,11 +57,7 @@ void Stage::receive(const u8* message) {
     case Step::product_layers:
       close_products(products_->finish(message));
       break;
-    case Step::selections:
-      numbers_ = select_->numbers(message);
-      step_ = Step::numbers;
-      break;
-    case Step::numbers:
+    case Step::selection:
       selected_ = select_->finish(message);
       step_ = Step::finished;
       break;
@@ -181,7 +176,7 @@ void Stage::begin_selection() {
                                                      passive ? 0 : codes_.index}
                                     : Select::Widths{ring_.carried_bits(), all, all};
   select_.emplace(stock_, std::move(factors_), differences(), widths, threads_);
-  step_ = Step::selections;
+  step_ = Step::selection;
 }
 
 Shares Stage::winners() {

@@ -1,4 +1,4 @@
-// One stage of a tournament at one party, flight by flight.
+// One stage of a tournament at one party, exchange by exchange.
 //
 // *Pairs* (a, b) of numbers of either sign. With s = [a + b < 0] and t = [a - b < 0], the larger of |a| and |b| is
 // a - s (a + b) - t (a - b): sign(a + b) is the sign of whichever is larger in absolute value, and the two signs agree
@@ -23,15 +23,15 @@ class Stage {
   Stage(Role role, const Ring& ring, const StageShape& shape, const CodeBits& codes, Shares entrants, Stock& stock,
         std::size_t threads);
 
-  // For each flight of shape.flights in turn: what this party sends, and then what it received, of those sizes.
+  // For each exchange of shape.exchanges in turn: what this party sends, and then what it received, of those sizes.
   Bytes send();
   void receive(const u8* message);
   bool finished() const { return step_ == Step::finished; }
-  // The winners, node by node, after the last flight.
+  // The winners, node by node, after the last exchange.
   Shares winners();
 
  private:
-  enum class Step { choices, tables, sign_layers, product_layers, selections, numbers, finished };
+  enum class Step { choices, tables, sign_layers, product_layers, selection, finished };
 
   Words comparisons() const;
   Shares differences() const;
@@ -61,7 +61,6 @@ class Stage {
   std::vector<std::size_t> factor_counts_;  // of each f of a node
   std::optional<BitProducts> products_;
   std::optional<Select> select_;
-  Bytes numbers_;  // to be sent
   Shares selected_;
 };
 

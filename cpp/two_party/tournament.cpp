@@ -23,7 +23,7 @@ Tournament::Tournament(Plan plan, const u64* shares, const Shares& extras, Stock
       stock_(stock.role()),
       extras_(extras),
       threads_(threads),
-      flights_(plan_.flights()) {
+      exchanges_(plan_.exchanges()) {
   check_below(extras_.values, plan_.nodes * plan_.extras, plan_.ring.carried_bits(), "values");
   check_below(extras_.codes, plan_.nodes * plan_.extras, plan_.codes.extra, "codes");
   stock_ = stock.part(plan_.demand());
@@ -42,7 +42,7 @@ void Tournament::begin_stage(Shares entrants) {
 
 void Tournament::check_turn(bool sent) const {
   if (ended_) throw std::logic_error("the tournament was interrupted");
-  if (finished() || sent != sent_) throw std::logic_error("send and receive take turns until the last flight");
+  if (finished() || sent != sent_) throw std::logic_error("send and receive take turns until the last exchange");
 }
 
 Bytes Tournament::send() {
@@ -56,17 +56,17 @@ Bytes Tournament::send() {
 
 void Tournament::receive(const u8* message, std::size_t size) {
   check_turn(true);
-  const FlightSize& flight = flights_[flight_];
-  const std::size_t wanted = stock_.role() == Role::active ? flight.to_active : flight.to_passive;
+  const ExchangeSize& exchange = exchanges_[exchange_];
+  const std::size_t wanted = stock_.role() == Role::active ? exchange.to_active : exchange.to_passive;
   if (size != wanted)
-    throw std::invalid_argument("found " + std::to_string(size) + " bytes in flight " + std::to_string(flight_) +
+    throw std::invalid_argument("found " + std::to_string(size) + " bytes in exchange " + std::to_string(exchange_) +
                                 "; wanted " + std::to_string(wanted));
   ended_ = true;
   stage_->receive(message);
   if (stage_->finished()) advance();
   ended_ = false;
   sent_ = false;
-  ++flight_;
+  ++exchange_;
 }
 
 // From a stage to the next, or to the end.

@@ -28,15 +28,15 @@ class Tournament {
   Tournament& operator=(const Tournament&) = delete;
 
   const Plan& plan() const { return plan_; }
-  std::size_t flight() const { return flight_; }  // the number of the one that is next
-  bool finished() const { return flight_ == flights_.size(); }
-  // What this party sends in the flight that is next; call it once before `receive`. Empty where it sends nothing.
+  std::size_t exchange() const { return exchange_; }  // the number of the one that is next
+  bool finished() const { return exchange_ == exchanges_.size(); }
+  // What this party sends in the exchange that is next; call it once before `receive`. Empty where it sends nothing.
   // Throws std::logic_error out of turn.
   Bytes send();
-  // What the other party sent in that flight. Throws std::invalid_argument for another number of bytes and changes
+  // What the other party sent in that exchange. Throws std::invalid_argument for another number of bytes and changes
   // nothing; std::logic_error out of turn. What ends in between (Cancelled) ends the tournament.
   void receive(const u8* message, std::size_t size);
-  // After the last flight: shares of the winners' values, modulo 2^carried_bits, and codes. std::logic_error before.
+  // After the last exchange: shares of the winners' values, modulo 2^carried_bits, and codes. std::logic_error before.
   const Shares& winners() const;
 
  private:
@@ -48,8 +48,8 @@ class Tournament {
   Stock stock_;
   Shares extras_;
   std::size_t threads_;
-  std::vector<FlightSize> flights_;
-  std::size_t flight_ = 0, stage_number_ = 0;
+  std::vector<ExchangeSize> exchanges_;
+  std::size_t exchange_ = 0, stage_number_ = 0;
   bool sent_ = false, ended_ = false;
   std::optional<Stage> stage_;
   Shares winners_;

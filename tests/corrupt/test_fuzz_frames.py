@@ -15,9 +15,10 @@ import psutil
 import pytest
 
 from mutation import make_message, message_classes, mutated
+from protocol_variants import params_of, protocol_of, with_variants
 from tampering import toy_run
 from vfxgb.errors import FrameError, MessageError, VfxgbError
-from vfxgb.protocols import protocol_by_name, protocol_names
+from vfxgb.protocols import protocol_names
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train import simulate
 from vfxgb.transport.channel import Channel, memory_channels
@@ -85,20 +86,21 @@ def test_mutated_frames(kind) -> None:
 
 
 class Mutating:
-    """A link that changes the payload of its k-th frame."""
+    """A link that changes the payload of its k-th frame, or of none where k is -1; `sent` counts frames."""
 
     def __init__(self, link: Any, k: int, rng: random.Random) -> None:
         self._link = link
-        self._left = k
+        self._k = k
         self._rng = rng
+        self.sent = 0
 
     def put(self, frame: Frame) -> None:
         header, payload = frame
-        if self._left == 0:
+        if self.sent == self._k:
             changed = mutated(bytes(payload), self._rng)
             header = header[:28] + len(changed).to_bytes(8, "little") + header[36:]
             frame = (header, changed)
-        self._left -= 1
+        self.sent += 1
         self._link.put(frame)
 
     def get(self, timeout: float | None) -> Frame:
@@ -111,27 +113,47 @@ class Mutating:
         self._link.close()
 
 
-@pytest.mark.parametrize("protocol", protocol_names())
-def test_trainings_with_a_mutated_frame(protocol, monkeypatch) -> None:
+class Liars:
+    """Makes the channels of a run, of which one end changes a frame; `links` are all ends, in pairs."""
+
+    def __init__(self, liar: int, k: int, rng: random.Random) -> None:
+        self._liar, self._k, self._rng = liar, k, rng
+        self.links: list[Mutating] = []
+
+    def __call__(self, *arguments: Any, **named: Any) -> tuple[Channel, Channel]:
+        ends = memory_channels(*arguments, **named, timeout=20.0)
+        for end in ends:
+            k = self._k if len(self.links) == self._liar else -1
+            self.links.append(Mutating(end._link, k, self._rng))
+            end._link = self.links[-1]
+        return ends
+
+
+TWO, THREE = ("bank", "shop"), ("bank", "shop", "mart")
+TRAININGS = [*((name, TWO) for name in with_variants(protocol_names())), ("sealed", THREE)]
+
+
+@pytest.mark.parametrize(("protocol", "parties"), TRAININGS)
+def test_trainings_with_a_mutated_frame(protocol: str, parties: tuple[str, ...], monkeypatch: Any) -> None:
     """Whoever gets it refuses it by an error of ours, or cannot know: a value may be another and still be one."""
-    params = dict(protocol_by_name(protocol).quick_params)
-    before = threading.active_count()
+    params = params_of(protocol)
+    before, memory = threading.active_count(), psutil.Process().memory_info().rss
+    calm = Liars(-1, -1, random.Random())
+    monkeypatch.setattr(simulate, "memory_channels", calm)
+    toy_run(protocol_of(protocol), params, parties)
     for seed in range(RUNS):
-        rng = random.Random(f"{protocol}-{seed}")
-
-        def channels(*arguments: Any, rng: random.Random = rng, **named: Any) -> tuple[Channel, Channel]:
-            ends = memory_channels(*arguments, **named, timeout=20.0)
-            liar = rng.choice(ends)
-            liar._link = Mutating(liar._link, rng.randrange(12), rng)
-            return ends
-
-        monkeypatch.setattr(simulate, "memory_channels", channels)
+        rng = random.Random(f"{protocol}-{len(parties)}-{seed}")
+        liar = rng.randrange(len(calm.links))
+        # Half of them among the first frames, with which a run is set up.
+        k = rng.randrange(calm.links[liar].sent if seed % 2 else min(12, calm.links[liar].sent))
+        monkeypatch.setattr(simulate, "memory_channels", Liars(liar, k, rng))
         with warnings.catch_warnings():
             # A label or gradient that is another may overflow a loss; that is no crash.
             warnings.simplefilter("ignore", RuntimeWarning)
             with suppress(VfxgbError):
-                toy_run(protocol, params)
+                toy_run(protocol_of(protocol), params, parties)
         assert threading.active_count() == before
+    assert psutil.Process().memory_info().rss - memory < 3 * MEMORY
 
 
 def test_mutated_messages_of_a_stream() -> None:

@@ -11,12 +11,17 @@ from tampering import error_of, replaced
 from vfxgb.errors import LatticeError, MessageError, TransferError, VfxgbError
 from vfxgb.lattice import LatticeBlock, LatticeNodes, LatticeOffer, LatticeOpen
 from vfxgb.protocols.sealed.messages import (
+    SealedCodes,
     SealedColumns,
+    SealedEarlier,
     SealedGreeting,
     SealedOffer,
+    SealedPart,
     SealedPieces,
     SealedReply,
     SealedReverse,
+    SealedWinners,
+    SealedWins,
 )
 from vfxgb.routing.messages import HiddenRoute, HiddenRouted
 from vfxgb.transport.messages import pack_bytes
@@ -49,8 +54,9 @@ FROM_ACTIVE: list[tuple[Any, type[VfxgbError], str]] = [
     (replaced(SealedOffer, publics=lambda keys: [keys[0][::-1]]), MessageError, "this party's own in its place"),
     (replaced(SealedReverse, request=flipped), TransferError, "bank"),
     (replaced(SealedReverse, ciphertexts=[b"1"]), MessageError, "found 1 keys of others, wanted 0"),
-    (replaced(SealedPieces, tables=-1), MessageError, "wanted at most .* transfers"),
-    (replaced(SealedPieces, tables=1 << 40), MessageError, "wanted at most .* transfers"),
+    (replaced(SealedPieces, tables=-1), MessageError, "found Demand.*-1.* wanted at most .* in all for a round"),
+    (replaced(SealedPieces, tables=1 << 40), MessageError, "wanted at most .* in all for a round"),
+    (replaced(SealedPieces, muxes=lambda muxes: muxes + 1), MessageError, "wanted at most .* in all for a round"),
     (replaced(SealedPieces, request=shorter), TransferError, "making pieces of an argmax with bank"),
     (replaced(LatticeOpen, rows=61), LatticeError, "the active party has 61 rows, wanted our 60"),
     (replaced(LatticeOpen, precision_bits=2.5), MessageError, "found sums of .* bits, wanted .* as score_bits says"),
@@ -78,6 +84,40 @@ FROM_PASSIVE: list[tuple[Any, type[VfxgbError], str]] = [
     (replaced(HiddenRouted, sent=shorter), TransferError, "bytes of masked bits, wanted"),
 ]
 
+# Of three parties: shop plays first, and mart, the last, hands out the winners.
+AMONG_THREE: list[tuple[Any, str, type[VfxgbError], str]] = [
+    (replaced(SealedOffer, when=lambda offer: offer.place == 1, place=0), "bank", MessageError, "own in its place"),
+    (
+        replaced(SealedReverse, when=lambda sent: len(sent.ciphertexts), ciphertexts=lambda keys: [keys[0][:-1]]),
+        "bank",
+        MessageError,
+        "the key of passive party 0 is none",
+    ),
+    (replaced(SealedReply, ciphertexts=[]), "shop", MessageError, "keys for 0 other passive parties, wanted 1"),
+    (replaced(SealedEarlier, widths=[]), "bank", MessageError, r"found codes of \[\] bits, wanted those of 1 parties"),
+    (replaced(SealedEarlier, widths=[65]), "bank", MessageError, r"found codes of \[65\] bits"),
+    (replaced(SealedEarlier, shares=shorter), "bank", MessageError, "passive party 0 has not sealed as its message 0"),
+    (replaced(SealedPart, rho=shorter), "shop", TransferError, "shop"),
+    (replaced(SealedPart, rest=flipped), "shop", MessageError, "passive party 0 has not sealed as its message 0"),
+    (replaced(SealedCodes, parties=[]), "mart", MessageError, "found those of 0 parties, wanted 1"),
+    (
+        replaced(SealedCodes, parties=lambda sealed: [flipped(sealed[0])]),
+        "mart",
+        MessageError,
+        "passive party 1 has not",
+    ),
+    (replaced(SealedWinners, nodes=2), "bank", MessageError, "shop reading its winners: found nodes 2"),
+    (replaced(SealedWinners, share=shorter), "bank", MessageError, "shop reading its winners: found 7 bytes"),
+    (
+        replaced(SealedWinners, share=lambda share: pack_bytes(bytes([share[0], share[1] ^ 0xFF, *share[2:]]))),
+        "bank",
+        MessageError,
+        "found a winner that is none of",
+    ),
+    (replaced(SealedWins, nodes=9), "mart", MessageError, "slots that mart has won: found nodes 9"),
+    (replaced(SealedWins, bits=pack_bytes(b"12")), "shop", MessageError, "slots that shop has won: found 2 bytes"),
+]
+
 PICKS: list[tuple[Any, str]] = [
     (first_tree(tree=1), r"columns of shop: found trees \[1\], wanted \[0\]"),
     (first_tree(used=shorter), "columns of shop: found .* bytes, wanted"),
@@ -101,6 +141,24 @@ def test_what_a_passive_party_sends(monkeypatch: pytest.MonkeyPatch, change: Any
     error = said(monkeypatch, change, "shop")
     assert isinstance(error, kind)
     assert re.search(words, str(error)), str(error)
+
+
+@pytest.mark.parametrize(
+    ("change", "at", "kind", "words"), AMONG_THREE, ids=[f"{at}: {words}" for _, at, _, words in AMONG_THREE]
+)
+def test_what_passes_between_passive_parties(
+    monkeypatch: pytest.MonkeyPatch, change: Any, at: str, kind: Any, words: str
+) -> None:
+    error = said(monkeypatch, change, at, parties=("bank", "shop", "mart"))
+    assert isinstance(error, kind)
+    assert re.search(words, str(error)), str(error)
+
+
+def test_two_parties_that_claim_one_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    claimed = replaced(SealedWins, bits=lambda bits: pack_bytes(b"\xff" * len(bits)))
+    error = said(monkeypatch, claimed, "shop and mart", parties=("bank", "shop", "mart"))
+    assert isinstance(error, MessageError)
+    assert "two passive parties say that they have won the same slot" in str(error)
 
 
 @pytest.mark.parametrize(("change", "words"), PICKS)

@@ -93,6 +93,8 @@ def folder(tmp_path: Path) -> Path:
     ways = [{**WAY, **masks}, {**on_workers(1_000_000, 500_000_000), **masks}]
     shares = {"shards": part(ways), "memory": part(ways[1:]), "out-of-core": part(ways[:1])}
     (tmp_path / "scale_ot_shares.json").write_text(json.dumps(shares))
+    columns = {"out-of-core": part([{**WAY, "protocol": "sealed", "scheme": "", "key_bits": 0}])}
+    (tmp_path / "scale_sealed.json").write_text(json.dumps(columns))
     return tmp_path
 
 
@@ -110,6 +112,7 @@ def test_tables_say_what_the_file_says(tables: ModuleType, folder: Path) -> None
         ),
         "masks in shards": ("32 bins, ot_shares; trees: 1", "set-up included", "| 51.0 | 1.00 | 81.0 | 1.00 |"),
         "memory of masks": ("| 1,000,000 | 100 | 20 | 500 | 56.0 |",),
+        "columns out of core": ("features, depth 5, 32 bins, sealed, one tree", "| peak memory | 120 MB |"),
         "masks out of core": ("| wall time, set-up included | 51 s |", "| peak memory | 120 MB |"),
         "projected": (
             "| Okamoto-Uchiyama | 100,000,000 | 10 |",

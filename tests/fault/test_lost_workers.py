@@ -31,6 +31,7 @@ PARAMS = TrainParams(n_estimators=2, max_depth=3, max_bin=16, objective="binary:
 PROTOCOLS: dict[str, dict[str, Any]] = {
     "batch_he": {"key_bits": 256, "randomness": "short", "insecure": True, "chunk_rows": 100},
     "ot_shares": {"group_bits": 768, "insecure": True, "chunk_rows": 100, "setup_rows": 150},
+    "sealed": {"group_bits": 768, "insecure": True, "coins": "random_state", "order_seed": 0},
 }
 
 
@@ -114,7 +115,8 @@ def killing(client: Any, function: str, call: int, kills: list[int]) -> Callable
 
 
 # While gradients are encrypted, in the middle of a level's sums, after a split of the second tree; for `ot_shares` also
-# while trees of masks are handed out, which either party's worker may lose, and while masked gradients are.
+# while trees of masks are handed out, which either party's worker may lose, and while masked gradients are; and for
+# `sealed` while columns are read and encrypted, while they are summed, and while rows are told.
 @pytest.mark.parametrize(
     ("protocol", "function", "call"),
     [
@@ -129,6 +131,14 @@ def killing(client: Any, function: str, call: int, kills: list[int]) -> Callable
         ("ot_shares", "held_sums", 5),
         ("ot_shares", "owned_sums", 5),
         ("ot_shares", "split_rows", 18),
+        ("sealed", "count_left", 3),
+        ("sealed", "shard_bits", 3),
+        ("sealed", "load_encrypted", 3),
+        ("sealed", "round_shard", 6),
+        ("sealed", "encrypted_sums", 6),
+        ("sealed", "node_entries", 3),
+        ("sealed", "left_node_sums", 5),
+        ("sealed", "split_rows", 18),
     ],
 )
 def test_a_killed_worker_changes_nothing(

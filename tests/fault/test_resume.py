@@ -1,7 +1,6 @@
 """Parties that are killed at any point of a training and start again: the model is that of an undisturbed run."""
 
 import errno
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,7 +13,7 @@ import numpy as np
 import pytest
 
 from protocol_variants import spec_of, with_variants
-from resuming import N_TRAIN, Attempt, KilledError, Training, attempt, contents, exported, problem
+from resuming import N_TRAIN, POINTS, attempt, killed, points, problem, same_run, undisturbed
 from vfxgb import files
 from vfxgb.contract.messages import WonSlots
 from vfxgb.engine.settings import EngineSettings
@@ -27,8 +26,6 @@ from vfxgb.train import active_checkpoints, passive_checkpoints
 from vfxgb.train.callbacks import LearningRateScheduler, TrainingCallback, TrainingState
 from vfxgb.train.checkpoint import ActiveState, PassiveState, load_state
 
-# Points of a run at which each party of an encrypted protocol is killed.
-POINTS = int(os.environ.get("VFXGB_KILL_POINTS", "4"))
 EXACT = [name for name in with_variants(protocol_names()) if spec_of(name).repeatable]
 HIDDEN = "plain, nodes hidden"
 
@@ -37,46 +34,6 @@ HIDDEN = "plain, nodes hidden"
 def _a_disk_that_is_never_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some thousand states are kept, and no power is lost."""
     monkeypatch.setattr(files.os, "fsync", lambda descriptor: None)
-
-
-def undisturbed(training: Training, folder: Path) -> Attempt:
-    calm = folder / "calm"
-    calm.mkdir()
-    found = attempt(training, calm)
-    assert not found.errors, found.errors
-    return found
-
-
-def same_run(found: Attempt, calm: Attempt, folder: Path, ordered: bool = True) -> None:
-    """Whether two attempts ended with one model and one history; `ordered`: see contents."""
-    assert exported(found, folder) == exported(calm, folder)
-    assert found.lead is not None
-    assert calm.lead is not None
-    assert contents(found.lead.share, ordered) == contents(calm.lead.share, ordered)
-    for party, result in found.follow.items():
-        assert contents(result.share, ordered) == contents(calm.follow[party].share, ordered)
-    assert found.lead.evals_result == calm.lead.evals_result
-    # Margins of rows in shards stay there.
-    if found.lead.margins is not None and calm.lead.margins is not None:
-        assert (found.lead.margins == calm.lead.margins).all()
-    assert found.lead.best_iteration == calm.lead.best_iteration
-    assert found.lead.best_score == calm.lead.best_score
-
-
-def killed(training: Training, folder: Path, victim: str, operation: int, **more: Any) -> Attempt:
-    """An attempt whose victim dies; everybody else must come to know, and what is kept must be whole."""
-    found = attempt(training, folder, {victim: operation}, **more)
-    # A protocol that draws at random how much it sends may be done before.
-    assert isinstance(found.errors.get(victim, KilledError()), KilledError), found.errors
-    for party in (training.active, *training.passive):
-        error = found.errors.get(party)
-        assert party == victim or error is None or isinstance(error, PeerError), error
-    return found
-
-
-def points(total: int, count: int) -> list[int]:
-    """`count` operations of `total`, the first and the last among them."""
-    return sorted({round(i * (total - 1) / (count - 1)) for i in range(count)})
 
 
 @pytest.mark.parametrize("victim", ["bank", "shop"])
@@ -156,7 +113,7 @@ def test_a_round_that_is_grown_again_shows_the_same_slots(victim: str, tmp_path:
 
 
 @pytest.mark.parametrize("victim", ["bank", "shop"])
-@pytest.mark.parametrize("protocol", ["batch_he", "ot_shares"])
+@pytest.mark.parametrize("protocol", ["batch_he", "ot_shares", "sealed"])
 def test_rows_in_shards_are_taken_up_again(protocol: str, victim: str, tmp_path: Path) -> None:
     """The undisturbed run has its rows in memory."""
     training = problem(protocol, subsample=0.8)
@@ -166,7 +123,7 @@ def test_rows_in_shards_are_taken_up_again(protocol: str, victim: str, tmp_path:
         folder = tmp_path / str(operation)
         folder.mkdir()
         killed(divided, folder, victim, operation)
-        same_run(attempt(divided, folder), calm, tmp_path)
+        same_run(attempt(divided, folder), calm, tmp_path, ordered=spec_of(protocol).shows_nodes)
 
 
 RICH = {

@@ -1,7 +1,8 @@
 """kill -9 of either party's process at random points of a run: after a restart the model is that of an undisturbed run.
 
-VFXGB_KILLS says how many runs are disturbed, each once, anywhere between its first words and its end. Few by default,
-for each takes some seconds: tests/parties kills at chosen points, test_resume.py at any within one process.
+VFXGB_KILLS says how many runs of each protocol are disturbed, each once, anywhere between its first words and its end.
+Few by default, for each takes some seconds: tests/parties kills at chosen points, test_resume.py and
+test_resume_sealed.py at any within one process.
 """
 
 import json
@@ -9,40 +10,82 @@ import os
 import subprocess
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from processes import DEADLINE, SIZES, Served, World, exported, joined, start, wait_until
 from vfxgb.party.config import load_config
+from vfxgb.party.folder import RunFolder
 from vfxgb.protocols import protocol_by_name
 
 KILLS = int(os.environ.get("VFXGB_KILLS", "2"))
-LONG = {**SIZES, "n_estimators": 30}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A protocol, and whether both parties keep their set-ups."""
+
+    protocol: str
+    trees: int
+    kept: bool = False
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Training parameters of a run that lasts some seconds."""
+        return {**SIZES, "n_estimators": self.trees}
+
+    def bank(self, folder: Path) -> dict[str, Any]:
+        """The bank's section [protocol]."""
+        spec = protocol_by_name(self.protocol)
+        params = dict(spec.quick_params)
+        own = {name: params.pop(name) for name in spec.local_params if name in params}
+        return {"name": self.protocol, "params": params, "local": {**own, **self._kept(folder / "bank-kept")}}
+
+    def shop(self, folder: Path) -> dict[str, Any]:
+        """The shop's: what it chooses for itself."""
+        return {"local": {**self.bank(folder)["local"], **self._kept(folder / "shop-kept")}}
+
+    def _kept(self, folder: Path) -> dict[str, str]:
+        return {"setup_dir": str(folder)} if self.kept else {}
+
+
+KINDS = {
+    "ot_shares": Kind("ot_shares", 30),
+    "sealed": Kind("sealed", 6),
+    "sealed, kept set-up": Kind("sealed", 6, kept=True),
+}
 
 
 @pytest.fixture
 def world(tmp_path: Path) -> World:
+    for party in ("bank", "shop"):
+        (tmp_path / f"{party}-kept").mkdir()
     return World(tmp_path)
 
 
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> Kind:
+    return KINDS[request.param]
+
+
 @pytest.fixture
-def shop(world: World) -> Iterator[list[Served]]:
+def shop(world: World, kind: Kind) -> Iterator[list[Served]]:
     """The shop that serves at the moment."""
-    one = [Served(world.passive("shop"))]
-    yield one
-    one[0].kill()
+    serving = [Served(world.passive("shop", protocol=kind.shop(world.folder)))]
+    yield serving
+    serving[0].kill()
 
 
 class Runs:
     """The bank's runs, one after the other."""
 
-    def __init__(self, world: World, address: str) -> None:
-        params = dict(protocol_by_name("ot_shares").quick_params)
-        protocol = {"name": "ot_shares", "params": params}
-        self.world = world
-        self.config = world.active({"shop": address}, train=LONG, protocol=protocol)
+    def __init__(self, world: World, address: str, kind: Kind) -> None:
+        self.world, self.kind = world, kind
+        self.config = world.active({"shop": address}, train=kind.sizes, protocol=kind.bank(world.folder))
         self.log = world.folder / "bank.out"
         self._folder = load_config(self.config, {}).folder / "runs"
 
@@ -67,16 +110,22 @@ class Runs:
     def finished(self, run: str) -> bool:
         return (self._folder / run / "share.json").exists()
 
+    def check(self, run: str, folder: Path) -> None:
+        """Whether the model is the one that nobody disturbs, made in one process of the same rows in their order."""
+        rows = self.world.agreed(RunFolder(self._folder / run))
+        undisturbed = self.world.reference(("bank", "shop"), "binary", self.kind.sizes, self.kind.protocol, rows)
+        made = joined(self.world, run, ("bank", "shop"))
+        assert exported(made, folder) == exported(undisturbed, folder)
 
-def test_kill_minus_nine_at_random_points(world: World, shop: list[Served], tmp_path: Path) -> None:
-    undisturbed = exported(world.reference(("bank", "shop"), "binary", LONG), tmp_path)
-    runs = Runs(world, shop[0].address)
+
+def test_kill_minus_nine_at_random_points(world: World, kind: Kind, shop: list[Served], tmp_path: Path) -> None:
+    runs = Runs(world, shop[0].address, kind)
     process, run = runs.begin()
     began = time.monotonic()
     wait_until(lambda: runs.finished(run) or process.poll() is not None)
     lasted = time.monotonic() - began
     runs.end(process)
-    assert exported(joined(world, run, ("bank", "shop")), tmp_path) == undisturbed
+    runs.check(run, tmp_path)
     rng = np.random.default_rng(KILLS)
     sessions = []
     for number in range(KILLS):
@@ -91,6 +140,6 @@ def test_kill_minus_nine_at_random_points(world: World, shop: list[Served], tmp_
             process.wait(DEADLINE)
             if not runs.finished(run):
                 runs.end(start("train", runs.config, "--resume", run, log=runs.log))
-        assert exported(joined(world, run, ("bank", "shop")), tmp_path) == undisturbed
+        runs.check(run, tmp_path)
         sessions.append(runs.sessions(run))
     print(f"{KILLS} kills in runs of {lasted:.2f} s; sessions of each: {sessions}")

@@ -457,9 +457,9 @@ void integers() {
   const i64 centred[] = {-5, 5, 100, -8, 7};
   const u64 words[] = {2, 3, 0, 3, 9};
   const std::vector<i32> shift{2, 1};
-  round_rows(centred, place, shift, words, rounded, 2);
-  // floor(-3 / 4), floor(8 / 4); floor(-7 / 2), floor(8 / 2).
-  CHECK((std::vector<i64>(rounded, rounded + 5) == std::vector<i64>{-1, 2, 0, -4, 4}));
+  round_rows(centred, place, shift, std::vector<i32>{1, -1}, words, rounded, 2);
+  // floor(-3 / 4), floor(8 / 4); -floor(-7 / 2), -floor(8 / 2).
+  CHECK((std::vector<i64>(rounded, rounded + 5) == std::vector<i64>{-1, 2, 0, 4, -4}));
   i64 sums[2];
   std::array<u64, 2> squares[2];
   const i64 large[] = {-(i64{1} << 40), i64{1} << 40, 1, -3, 4};
@@ -467,7 +467,10 @@ void integers() {
   CHECK(sums[0] == 0 && sums[1] == 1 && squares[1][0] == 25 && squares[1][1] == 0);
   CHECK(squares[0][0] == 0 && squares[0][1] == u64{1} << 17);
   CHECK_THROWS(centre_rows(gh, std::vector<i32>{0, 0, 0, 2, 0}, totals, values, 1));
-  CHECK_THROWS(round_rows(centred, place, std::vector<i32>{63, 0}, words, rounded, 1));
+  const std::vector<i32> signs{1, 1};
+  CHECK_THROWS(round_rows(centred, place, std::vector<i32>{63, 0}, signs, words, rounded, 1));
+  CHECK_THROWS(round_rows(centred, place, shift, std::vector<i32>{1, 0}, words, rounded, 1));
+  CHECK_THROWS(round_rows(centred, place, shift, std::vector<i32>{1}, words, rounded, 1));
 }
 
 }  // namespace

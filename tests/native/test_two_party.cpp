@@ -258,20 +258,20 @@ void products() {
   }
 }
 
-// Numbers of 2 bits, codes of 1: all shares, all pieces; products are right, and a view is uniform.
+// Numbers of 2 bits, codes of 1: all shares, and all pieces of the transfer that the active party sends; products are
+// right, and what the passive party sees of it is uniform.
 void selections() {
   const unsigned number = 2, code = 1, width = number + code, words = 1u << width;
-  // The active party's words and choice; those of the other party are drawn, and tested the other way round.
   Bytes bits[2], chosen[2];
   Shares shares[2];
   Words sent[2], got[2];
   for (unsigned zero = 0; zero < words; ++zero)
     for (unsigned one = 0; one < words; ++one)
-      for (unsigned choice = 0; choice < 2; ++choice)
+      for (unsigned choice = 0; choice < 4; ++choice)
         for (unsigned s = 0; s < 4; ++s)
           for (unsigned v = 0; v < 1u << 2 * width; ++v) {
             const u64 keys[2][2] = {{zero, one}, {random_word() & 7, random_word() & 7}};
-            const u8 choices[2] = {static_cast<u8>(random_word() & 1), static_cast<u8>(choice)};
+            const u8 choices[2] = {static_cast<u8>(choice & 1), static_cast<u8>(choice >> 1)};
             for (int p = 0; p < 2; ++p) {
               bits[p].push_back(s >> p & 1);
               chosen[p].push_back(choices[p]);
@@ -287,25 +287,25 @@ void selections() {
   for (int p = 0; p < 2; ++p) stocks[p].add_muxes(sent[p].data(), got[p].data(), chosen[p].data(), count);
   const Select::Widths widths = {number, code, code};
   Select one(stocks[0], bits[0], shares[0], widths, 2), two(stocks[1], bits[1], shares[1], widths, 1);
-  const Bytes choices[2] = {one.choices(), two.choices()};
-  const Bytes numbers[2] = {one.numbers(choices[1].data()), two.numbers(choices[0].data())};
-  CHECK(numbers[0].size() == Select::numbers_bytes(count, number, code));
-  const Shares y[2] = {one.finish(numbers[1].data()), two.finish(numbers[0].data())};
+  const Bytes messages[2] = {one.message(), two.message()};
+  CHECK(messages[0].size() == Select::message_bytes(count, number, code));
+  const Shares y[2] = {one.finish(messages[1].data()), two.finish(messages[0].data())};
   bool good = true;
-  // The passive party's view, of the transfer that the active one sends: (inputs of both, its choice, its word, the
-  // message).
+  // The passive party's view: (inputs of both, its choice and word, the active party's masked bit and masked number).
   std::map<u64, std::size_t> seen;
-  FieldReader reader(numbers[0].data(), numbers[0].data() + numbers[0].size());
+  Bytes flips(count);
+  unpack_bits(messages[0].data(), count, flips.data());
+  FieldReader reader(messages[0].data() + packed_bytes(count), messages[0].data() + messages[0].size());
   for (std::size_t i = 0; i < count; ++i) {
     const u64 bit = bits[0][i] ^ bits[1][i], value = shares[0].values[i] + shares[1].values[i],
               index = shares[0].codes[i] ^ shares[1].codes[i];
     good = good && ((y[0].values[i] + y[1].values[i]) & 3) == (bit * value & 3);
     good = good && (y[0].codes[i] ^ y[1].codes[i]) == bit * index;
     const u64 inputs = i % (4u << 2 * width);
-    ++seen[((inputs << 1 | chosen[1][i]) << width | got[1][i]) << width | reader.get(width)];
+    ++seen[(((inputs << 1 | chosen[1][i]) << width | got[1][i]) << 1 | flips[i]) << width | reader.get(width)];
   }
   CHECK(good);
-  CHECK(seen.size() == (std::size_t{4} << 2 * width) * 2 * words * words);
+  CHECK(seen.size() == (std::size_t{4} << 2 * width) * 4 * words * words);
   CHECK(std::all_of(seen.begin(), seen.end(), [](const auto& entry) { return entry.second == 1; }));
 }
 
@@ -315,7 +315,7 @@ struct Case {
   std::vector<unsigned> groups;
 };
 
-// Random integers with many ties, noise at its limit: the winners are those of the rule, the flights those foretold.
+// Random integers with many ties, noise at its limit: the winners are those of the rule, the exchanges those foretold.
 void tournament(const Case& c, std::size_t threads) {
   const Ring ring(c.value_bits);
   const unsigned index_bits = static_cast<unsigned>(std::bit_width(c.candidates));
@@ -344,9 +344,9 @@ void tournament(const Case& c, std::size_t threads) {
   }
   Tournament active(plan, x.data(), mine, stocks.active, threads),
       passive(plan, y.data(), theirs, stocks.passive, threads);
-  std::vector<FlightSize> sizes;
+  std::vector<ExchangeSize> sizes;
   const Shares won = play(active, passive, &sizes);
-  CHECK(sizes == plan.flights());
+  CHECK(sizes == plan.exchanges());
   CHECK(stocks.active.left() == Demand() && stocks.passive.left() == Demand());
   CHECK(stocks.active.used() == plan.demand());
   bool good = true;
@@ -439,7 +439,7 @@ void refusals() {
   CHECK_THROWS(active.receive(choices.data(), choices.size() - 1));
   CHECK_THROWS(active.receive(choices.data(), 0));
   active.receive(choices.data(), choices.size());
-  CHECK(active.flight() == 1);
+  CHECK(active.exchange() == 1);
   CHECK_THROWS(passive.receive(choices.data(), choices.size()));
   const u8 two[2] = {2, 2}, sixteen[2] = {16, 16};
   const u32 tables[2] = {1, 2};
@@ -461,7 +461,7 @@ void senseless_messages() {
     deal(stocks, plan.demand(), random_word);
     Tournament one(plan, Words(55, 7).data(), {Words(5, 3), Words(5, 1)},
                    role == Role::active ? stocks.active : stocks.passive, 1);
-    for (const FlightSize& size : plan.flights()) {
+    for (const ExchangeSize& size : plan.exchanges()) {
       const Bytes sent = one.send();
       CHECK(sent.size() == (role == Role::active ? size.to_passive : size.to_active));
       Bytes message(role == Role::active ? size.to_active : size.to_passive);

@@ -57,8 +57,8 @@ void deal(Stocks& stocks, const Demand& demand, Random random) {
   stocks.passive.add_muxes(words[1].data(), word_got[1].data(), word_chosen[1].data(), demand.muxes);
 }
 
-// Plays both sides; the opened values and codes, node by node. `sizes`: of every flight, if wanted.
-inline Shares play(Tournament& active, Tournament& passive, std::vector<FlightSize>* sizes = nullptr) {
+// Plays both sides; the opened values and codes, node by node. `sizes`: of every exchange, if wanted.
+inline Shares play(Tournament& active, Tournament& passive, std::vector<ExchangeSize>* sizes = nullptr) {
   while (!active.finished()) {
     const Bytes to_passive = active.send(), to_active = passive.send();
     if (sizes) sizes->push_back({to_passive.size(), to_active.size()});

@@ -64,12 +64,42 @@ def test_the_best_by_score_is_the_naive_one(seed, monotone, threads) -> None:
         assert tied[start[k] : start[k + 1]].tolist() == [j for j, key in keys.items() if key == best]
 
 
+@given(seed=SEEDS, size=st.sampled_from([2, 30, 47, 48, 49, 55]), total=st.sampled_from([1, 20, 48, 56]))
+@examples(80)
+def test_rows_are_centred_as_integers_are(seed, size, total) -> None:
+    """Also where a quotient is a half, and where doubles cannot hold it."""
+    rng = np.random.default_rng(seed)
+    n, m = 60, 4
+    totals = np.stack([rng.integers(-(2**total), 2**total, m), rng.integers(1, 2**total + 1, m)], axis=1)
+    place = rng.integers(-1, m, n).astype(np.int32)
+    gh = rng.integers(-(2**size), 2**size, (n, 2))
+    # Halves, exactly: h = 0 and g with g H odd over 2 H, or h = H / 2 and G odd.
+    gh[::3, 1] = totals[place[::3], 1] // 2
+    gh[::5, 0] = 0
+    wanted = [
+        0 if k < 0 else twin.centred(pair, totals[k].tolist()) for pair, k in zip(gh.tolist(), place, strict=True)
+    ]
+    if max(map(abs, wanted)) < 2**63:
+        assert _native.gbdt.centre_rows(gh, place, totals, 2).tolist() == wanted
+
+
+def test_signs_of_nodes_are_those_of_their_rows() -> None:
+    rng = np.random.default_rng(3)
+    centred, words = rng.integers(-(2**40), 2**40, 500), rng.integers(0, 2**64, 500, dtype=np.uint64)
+    place = rng.integers(-1, 5, 500).astype(np.int32)
+    shift, sign = rng.integers(0, 40, 5).astype(np.int32), np.array([1, -1, -1, 1, -1], dtype=np.int32)
+    plain = _native.gbdt.round_rows(centred, place, shift, np.ones(5, dtype=np.int32), words)
+    signed = _native.gbdt.round_rows(centred, place, shift, sign, words, 2)
+    assert signed.tolist() == [0 if k < 0 else int(sign[k]) * v for k, v in zip(place, plain.tolist(), strict=True)]
+
+
 def test_what_is_refused() -> None:
     native = _native.gbdt
     left, totals = np.zeros((1, 2, 2), dtype=np.int64), np.ones((1, 2), dtype=np.int64)
     weights, scores = np.full(2, 8, dtype=np.uint8), np.ones((1, 2))
     place, words = np.zeros(1, dtype=np.int32), np.zeros(1, dtype=np.uint64)
     gh, shift = np.ones((1, 2), dtype=np.int64), np.zeros(1, dtype=np.int32)
+    sign = np.ones(1, dtype=np.int32)
     cases = [
         (lambda: native.centred_scores(left, totals << 57, weights), "total is above"),
         (lambda: native.centred_scores(left, totals, weights[:1]), "weights must have shape"),
@@ -80,9 +110,10 @@ def test_what_is_refused() -> None:
         (lambda: native.centre_rows(gh << 57, place, totals), "pair is above"),
         (lambda: native.centre_rows(gh, place, totals << 57), "total is above"),
         (lambda: native.centre_rows(gh, place[:0], totals), "gh must have shape"),
-        (lambda: native.round_rows(gh[:, 0] << 63, place, shift, words), "above 2\\^62"),
-        (lambda: native.round_rows(gh[:, 0].copy(), place, shift + 63, words), "between 0 and 62"),
-        (lambda: native.round_rows(gh[:, 0].copy(), place, shift, words[:0]), "words must have shape"),
+        (lambda: native.round_rows(gh[:, 0] << 63, place, shift, sign, words), "above 2\\^62"),
+        (lambda: native.round_rows(gh[:, 0].copy(), place, shift + 63, sign, words), "between 0 and 62"),
+        (lambda: native.round_rows(gh[:, 0].copy(), place, shift, sign, words[:0]), "words must have shape"),
+        (lambda: native.round_rows(gh[:, 0].copy(), place, shift, 0 * sign, words), "one sign"),
         (lambda: native.node_norms(gh[:, 0].copy(), place, 0), "place is none of the nodes"),
         (lambda: native.node_norms(gh[:, 0].copy(), place, -1), "must not be negative"),
     ]

@@ -160,6 +160,42 @@ def test_every_wrong_parameter_is_listed(world, addresses, vfxgb, capsys, train,
     assert capsys.readouterr().err.startswith("vfxgb: ")
 
 
+def test_everything_that_does_not_go_with_a_protocol_is_listed_with_what_does(world, addresses, vfxgb, capsys):
+    """Each is good by itself and refused by `sealed`."""
+    wrong = {
+        "reg_alpha": 0.5,
+        "max_delta_step": 0.7,
+        "monotone_constraints": {"a0": 1},
+        "split_rule": "gain",
+        "min_bucket_rows": 5,
+        "rounding": "stochastic",
+    }
+    config = world.active(
+        {"shop": addresses["shop"]},
+        name="linear",
+        folder="linear-folder",
+        train=wrong,
+        protocol={"name": "sealed", "params": {"group_bits": 768, "insecure": True}},
+    )
+    code, findings = _findings(vfxgb, capsys, config)
+    assert code == 2
+    wanted = [
+        ("min_bucket_rows=5", "leave it out, or show nodes"),
+        ("split_rule='gain'", "leave split_rule out, or one of the protocols"),
+        ("reg_alpha=0.5", "take reg_lambda or gamma instead"),
+        ("max_delta_step=0.7", "take learning_rate or reg_lambda instead"),
+        ("monotone_constraints={'a0': 1}", "take protocol 'batch_he'"),
+        ("rounding='stochastic'", "leave rounding out"),
+    ]
+    found = _bad(findings)
+    assert {subject for subject, _ in found} == {"training"}
+    assert len(found) == len(wanted)
+    for (_, text), parts in zip(found, wanted, strict=True):
+        assert all(part in text for part in parts), text
+    assert vfxgb("train", config, "--quiet") == 2
+    assert "min_bucket_rows=5" in capsys.readouterr().err
+
+
 def test_other_normalisation_is_named_before_ids_are_compared(world, addresses, vfxgb, capsys):
     config = world.active(
         {"shop": addresses["shop"]}, name="steps", folder="steps-folder", data={"normalise": ["lower", "strip"]}

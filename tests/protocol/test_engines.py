@@ -13,14 +13,14 @@ import pytest
 from ot_runs import same_model as same_shares
 from ot_runs import train as train_shares
 from ot_runs import watch
-from protocol_variants import allows, spec_of, with_variants
+from protocol_variants import NEED_NODES, allows, spec_of, with_variants
 from simulated_runs import fit_tables
 from vfxgb.crypto import PrivateKey
 from vfxgb.engine import ciphers
 from vfxgb.engine.dask import DaskEngine
 from vfxgb.engine.settings import EngineSettings
 from vfxgb.engine.worker import forget_keys
-from vfxgb.errors import EngineError, ProtocolParameterError, VfxgbError
+from vfxgb.errors import EngineError, ParameterError, ProtocolParameterError, VfxgbError
 from vfxgb.predict.joint import predict_margin
 from vfxgb.protocols import protocol_by_name, shipped_protocols
 
@@ -53,7 +53,8 @@ def on(client, **more) -> EngineSettings:
 @pytest.mark.parametrize("name", SHARDED)
 def test_shards_in_files(case, name, same_model) -> None:
     if not allows(name, case):
-        with pytest.raises(ProtocolParameterError, match="hides nodes"):
+        match = "hides nodes" if case in NEED_NODES else f"with protocol '{name}'"
+        with pytest.raises((ParameterError, ProtocolParameterError), match=match):
             same_model(case, name, FILES)
     elif case in UNFIT:
         with pytest.raises(EngineError, match=UNFIT[case]):
@@ -62,9 +63,12 @@ def test_shards_in_files(case, name, same_model) -> None:
         same_model(case, name, FILES)
 
 
-@pytest.mark.parametrize("name", ["batch_he", "ot_shares"])
+ON_CLUSTERS = ["missing multiclass", "subsample", "goss", "told goss", "min bucket rows", "colsample bynode"]
+
+
 @pytest.mark.parametrize(
-    "case_name", ["missing multiclass", "subsample", "goss", "told goss", "min bucket rows", "colsample bynode"]
+    ("case_name", "name"),
+    [(case, name) for case in ON_CLUSTERS for name in ("batch_he", "ot_shares", "sealed") if allows(name, case)],
 )
 def test_shards_on_a_cluster(case_name, name, same_model, dask_client) -> None:
     same_model(case_name, name, on(dask_client, workers_hold_key=True), n_estimators=2, max_depth=3)
@@ -80,7 +84,7 @@ def test_workers_without_the_key(name, same_model, dask_client) -> None:
         same_model("weights", name, on(dask_client), 3, n_estimators=2, max_depth=3)
 
 
-@pytest.mark.parametrize("name", ["batch_he", "ot_shares"])
+@pytest.mark.parametrize("name", ["batch_he", "ot_shares", "sealed"])
 @pytest.mark.parametrize("shards", [1, 2, 7, 40])
 def test_any_number_of_shards(shards, name, same_model) -> None:
     same_model("missing", name, EngineSettings(memory_limit="300MB", shards=shards))

@@ -8,10 +8,9 @@ import pytest
 from network_runs import NetworkChannels, Town
 from protocol_variants import allows, params_of
 from simulated_runs import fit_tables
-from vfxgb.errors import ConsentError, MessageError, ParameterError
+from vfxgb.errors import MessageError, ParameterError
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_by_name
-from vfxgb.protocols.sealed.kept import read_wins
 from vfxgb.train import simulate
 from vfxgb.train.plan import RunPlan
 
@@ -85,6 +84,22 @@ def test_threads_do_not_show_in_models(make_problem, train, model_of) -> None:
     assert model_of(one) == model_of(two)
 
 
+@pytest.mark.parametrize("under_way", [0, 1, 100])
+def test_rows_that_are_routed_in_parts_take_the_same_way(under_way, make_problem, train, model_of, monkeypatch) -> None:
+    """Many questions a level, one at a time, some or all of them at once."""
+    problem = make_problem("missing multiclass", n_estimators=2)
+    whole = train(problem, "sealed", 3)
+    monkeypatch.setattr("vfxgb.protocols.sealed.routed.PART_TRANSFERS", 100)
+    monkeypatch.setattr("vfxgb.protocols.sealed.routed.PARTS_UNDER_WAY", under_way)
+    parts = train(problem, "sealed", 3)
+    assert model_of(parts) == model_of(whole)
+    asked, at_once = (
+        sum(entry.messages for entry in run.ledger.totals() if entry.message == "hidden-route")
+        for run in (parts, whole)
+    )
+    assert asked > 3 * at_once
+
+
 def test_the_same_over_tls(make_problem, train, model_of, tmp_path, monkeypatch) -> None:
     problem = make_problem("missing multiclass", n_estimators=2)
     here = train(problem, "sealed", 3)
@@ -139,22 +154,6 @@ def test_the_defaults_of_a_plan() -> None:
     assert RunPlan.resolve("p0", ["p0", "p1"], "ab", TrainParams(), "plain").params.split_rule == "gain"
 
 
-@pytest.mark.parametrize(
-    ("limit", "said"),
-    [
-        ({"max_wins": 3}, "at most 3 winning splits in a run .max_wins., and [4-9]"),
-        ({"max_won_columns": 0.05}, "at most 5% of its .* candidate splits win in a run .max_won_columns."),
-    ],
-)
-def test_limits_end_a_run(limit, said, make_problem) -> None:
-    problem = make_problem("deep", n_estimators=6)
-    params = {**params_of("sealed"), **limit}
-    with pytest.raises(ConsentError, match=f"p1 .*{said}"):
-        fit_tables(
-            problem.tables(2), "p0", problem.y, None, 220, problem.params, protocol="sealed", protocol_params=params
-        )
-
-
 def test_a_kept_set_up_serves_later_runs(make_problem, train, model_of, tmp_path) -> None:
     problem = make_problem("missing", n_estimators=2)
 
@@ -180,16 +179,6 @@ def test_a_kept_set_up_serves_later_runs(make_problem, train, model_of, tmp_path
         for result in (first, second)
     ]
     assert blocks == [2, 0]
-    with pytest.raises(
-        ConsentError, match=r"kept set-up serve at most 2 runs \(max_runs\), and this would be number 3"
-    ):
-        run(max_runs=2)
-    records = [read_wins(path, "p1") for path in tmp_path.glob("*-wins")]
-    assert [len(record.runs) for record in records] == [2, 2]
-    wins = sum(entry.amount for entry in first.ledger.entries if entry.message == "won-slots")
-    assert sum(record.wins for record in records) == 2 * wins > 0
-    with pytest.raises(ConsentError, match=r"winning splits in all runs of its kept set-up \(max_wins\)"):
-        run(max_wins=max(record.wins for record in records))
 
 
 def test_the_ledger_has_a_verdict(make_problem, train) -> None:
@@ -199,14 +188,6 @@ def test_the_ledger_has_a_verdict(make_problem, train) -> None:
     assert "no sum of gradients was opened" in said[0]
     assert not ledger.opened
     assert not ledger.small_sums
-
-
-def test_shards_are_refused_by_name(make_problem, train) -> None:
-    from vfxgb.engine.settings import EngineSettings
-    from vfxgb.errors import VfxgbError
-
-    with pytest.raises(VfxgbError, match="sealed"):
-        train(make_problem("binary"), "sealed", engine=EngineSettings(memory_limit="300MB", shards=3))
 
 
 def test_a_constant_table_takes_part_and_wins_nothing(make_problem, train) -> None:

@@ -25,6 +25,7 @@ from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig, load_config
 from vfxgb.party.folder import PartyFolder, RunFolder
+from vfxgb.party.rows import load_rows
 from vfxgb.protocols import protocol_by_name, shipped_protocols
 from vfxgb.train.checkpoint import ActiveState, load_state
 from vfxgb.transport.network.certificates import issue, make_authority
@@ -144,11 +145,24 @@ class World:
         """The people that all parties have."""
         return np.flatnonzero(np.logical_and.reduce([self.has[party] for party in parties]))
 
+    def agreed(self, run: RunFolder) -> np.ndarray:
+        """The people whose rows were trained on, in the order that was drawn for the run; `run` is the bank's."""
+        table = self.folder / "bank.csv"
+        (order,) = load_rows(run.rows_file, run.run, (table,)).groups()
+        with table.open() as file:
+            ids = np.array([row["id"] for row in csv.DictReader(file)])
+        return np.searchsorted(self.ids, ids[order])
+
     def reference(
-        self, parties: tuple[str, ...], task: str, sizes: Mapping[str, Any] = SIZES, protocol: str = "plain"
+        self,
+        parties: tuple[str, ...],
+        task: str,
+        sizes: Mapping[str, Any] = SIZES,
+        protocol: str = "plain",
+        rows: np.ndarray | None = None,
     ) -> FittedModel:
-        """The model that the same parties make in one process."""
-        rows = self.common(parties)
+        """The model that the same parties make in one process; `rows`: see agreed, for protocols that round by row."""
+        rows = self.common(parties) if rows is None else rows
         tables = {
             party: Table.read({name: self.values[name][rows] for name in COLUMNS[party]}, party=party)
             for party in parties

@@ -4,6 +4,7 @@ A party dies when its clock has counted so many operations: frames it sends or r
 says nothing more, to anybody. What is left of it is what its `keep` had stored, as files.
 """
 
+import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ import numpy as np
 from protocol_variants import params_of, protocol_of
 from vfxgb.data.table import Table
 from vfxgb.engine.settings import EngineSettings, engines_for
+from vfxgb.errors import PeerError
 from vfxgb.model.pooled import PooledModel
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.model.xgboost_json import export_xgboost
@@ -34,6 +36,8 @@ from vfxgb.transport.messages import Catalogue
 
 DEADLINE = 180.0
 N_TRAIN, N_ROWS = 70, 100
+# Points of a run at which each party of an encrypted protocol is killed.
+POINTS = int(os.environ.get("VFXGB_KILL_POINTS", "4"))
 
 
 class KilledError(BaseException):
@@ -276,3 +280,44 @@ def contents(share: ActiveShare | PassiveShare, ordered: bool = True) -> dict[st
         found["trees"] = [[getattr(tree, name).tolist() for name in names] for tree in share.trees]
         found |= {"base": share.base_margin.tolist(), "best": share.best_iteration, "params": dict(share.params)}
     return found
+
+
+def undisturbed(training: Training, folder: Path) -> Attempt:
+    """An attempt in which nobody dies, in a folder of its own."""
+    calm = folder / "calm"
+    calm.mkdir()
+    found = attempt(training, calm)
+    assert not found.errors, found.errors
+    return found
+
+
+def same_run(found: Attempt, calm: Attempt, folder: Path, ordered: bool = True) -> None:
+    """Whether two attempts ended with one model and one history; `ordered`: see contents."""
+    assert exported(found, folder) == exported(calm, folder)
+    assert found.lead is not None
+    assert calm.lead is not None
+    assert contents(found.lead.share, ordered) == contents(calm.lead.share, ordered)
+    for party, result in found.follow.items():
+        assert contents(result.share, ordered) == contents(calm.follow[party].share, ordered)
+    assert found.lead.evals_result == calm.lead.evals_result
+    # Margins of rows in shards stay there.
+    if found.lead.margins is not None and calm.lead.margins is not None:
+        assert (found.lead.margins == calm.lead.margins).all()
+    assert found.lead.best_iteration == calm.lead.best_iteration
+    assert found.lead.best_score == calm.lead.best_score
+
+
+def killed(training: Training, folder: Path, victim: str, operation: int, **more: Any) -> Attempt:
+    """An attempt whose victim dies; everybody else must come to know, and what is kept must be whole."""
+    found = attempt(training, folder, {victim: operation}, **more)
+    # A protocol that draws at random how much it sends may be done before.
+    assert isinstance(found.errors.get(victim, KilledError()), KilledError), found.errors
+    for party in (training.active, *training.passive):
+        error = found.errors.get(party)
+        assert party == victim or error is None or isinstance(error, PeerError), error
+    return found
+
+
+def points(total: int, count: int) -> list[int]:
+    """`count` operations of `total`, the first and the last among them."""
+    return sorted({round(i * (total - 1) / (count - 1)) for i in range(count)})

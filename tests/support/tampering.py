@@ -20,14 +20,16 @@ ROWS = 60
 Change = Callable[[Message], Message | None]
 
 
-def toy_run(protocol: str, params: dict[str, Any], **settings: Any) -> simulate.FitResult:
+def toy_run(
+    protocol: str, params: dict[str, Any], parties: tuple[str, ...] = ("bank", "shop"), **settings: Any
+) -> simulate.FitResult:
     """A small training; `settings`: training parameters."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(ROWS, 4)).astype(np.float32)
+    X = rng.normal(size=(ROWS, 2 * len(parties))).astype(np.float32)
     y = (X[:, 0] + X[:, 2] > 0).astype(np.float64)
     tables = {
         party: Table.read(X[:, 2 * i : 2 * i + 2], names=[f"f{2 * i}", f"f{2 * i + 1}"], party=party)
-        for i, party in enumerate(("bank", "shop"))
+        for i, party in enumerate(parties)
     }
     usual = {"objective": "binary:logistic", "n_estimators": 2, "max_depth": 3, "max_bin": 8, "n_jobs": 1}
     train = TrainParams(**(usual | settings))
@@ -49,13 +51,15 @@ def replaced(kind: type[Message], when: Callable[[Any], bool] = lambda _: True, 
 def error_of(
     monkeypatch: pytest.MonkeyPatch, change: Change, at: str, protocol: str, params: dict[str, Any], **settings: Any
 ) -> VfxgbError:
-    """The error of a toy_run in which `at` sends change(message) for message, if not None.
+    """The error of a toy_run in which `at` (a party, or the names of some) sends change(message) for message, if any.
 
     Nobody may hang, and no thread may be left.
     """
 
     def channels(active: str, passive: str, *arguments: Any, **named: Any) -> tuple[Channel, Channel]:
         ends = memory_channels(active, passive, *arguments, **named)
+        if at != "bank" and passive not in at:
+            return ends
         liar = ends[0] if at == "bank" else ends[1]
         send = liar.send_encoded
 

@@ -66,13 +66,14 @@ def share(
 
 
 def play(active: Argmax, passive: Argmax) -> list[tuple[bytes, bytes]]:
-    """Play to the end; what was sent (by the active party, by the passive one) in every flight."""
+    """Play to the end; what was sent (by the active party, by the passive one) in every flight: b"" by one of them."""
     sent = []
     while not active.finished:
-        messages = active.send(), passive.send()
-        active.receive(messages[1])
-        passive.receive(messages[0])
-        sent.append(messages)
+        assert active.sends != passive.sends
+        sender, receiver = (active, passive) if active.sends else (passive, active)
+        message = sender.send()
+        receiver.receive(message)
+        sent.append((message, b"") if sender is active else (b"", message))
     assert passive.finished
     return sent
 

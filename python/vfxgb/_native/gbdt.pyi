@@ -375,12 +375,13 @@ def round_rows(
     centred: NDArray[np.int64],
     place: NDArray[np.int32],
     shift: NDArray[np.int32],
+    sign: NDArray[np.int32],
     words: NDArray[np.uint64],
     threads: int = 1,
 ) -> NDArray[np.int64]:
-    """floor((v + r) / 2**s) of each row, int64[n]: s = shift[place], r the lowest s bits of the row's word.
+    """sign[place] floor((v + r) / 2**s) of each row, int64[n]: s = shift[place], r the lowest s bits of the row's word.
 
-    shift int32[m], 0 to 62. 0 for rows of no node.
+    shift int32[m], 0 to 62; sign int32[m], 1 or -1. 0 for rows of no node.
     """
 
 def node_norms(

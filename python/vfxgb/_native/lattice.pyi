@@ -10,6 +10,22 @@ from numpy.typing import NDArray
 
 from . import Buffer
 
+def nodes_of_leaves(
+    leaves: NDArray[np.int32], node_of_leaf: NDArray[np.int32], values: NDArray[np.int64], nodes: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]:
+    """(offsets, rows, weights) of nodes from a number for each row: row i has the weight values[i], 31 bits.
+
+    It is in node node_of_leaf[leaves[i]], and in none where that is -1. Rows of weight 0 are left out.
+    """
+
+def node_norms(
+    offsets: NDArray[np.int64], rows: NDArray[np.int32], weights: NDArray[np.int32], stop: int
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """For each node the sum of squares of its weights, the sum of the positive ones, and that of the others, negated.
+
+    ValueError for rows of a node that do not ascend, or are not below `stop`.
+    """
+
 class Elements:
     def __init__(
         self,
@@ -38,6 +54,11 @@ class Columns:
         weights: NDArray[np.int32],
         threads: int = 1,
     ) -> NDArray[np.uint64]: ...
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the words take, in memory or in the file."""
+    def drop(self) -> None:
+        """Give the memory that holds the file back: it is read again when wanted. Without a file: nothing."""
     def rows(self, begin: int, end: int) -> NDArray[np.uint64]: ...
     def set_rows(self, begin: int, words: NDArray[np.uint64]) -> None: ...
 

@@ -53,15 +53,15 @@ class Plan:
     @property
     def demand(self) -> tuple[int, int, int]: ...
     @property
-    def flights(self) -> list[tuple[int, int]]:
-        """Bytes of each flight (to the passive party, to the active one), 0 where nothing is sent."""
+    def exchanges(self) -> list[tuple[int, int]]:
+        """Bytes of each exchange (to the passive party, to the active one), 0 where nothing is sent."""
 
 @final
 class Tournament:
     """One party's side (cpp/two_party/tournament.h); its role is that of the stock, which it takes its pieces from.
 
     shares uint64[nodes, candidates]; extra_values and extra_codes uint64[nodes, extras], values modulo
-    2^(value_bits + 2 + carried_guard_bits). For each flight: `send`, then `receive`. ValueError for bytes of another
+    2^(value_bits + 2 + carried_guard_bits). For each exchange: `send`, then `receive`. ValueError for bytes of another
     size.
     """
 
@@ -79,7 +79,7 @@ class Tournament:
     def send(self) -> bytes: ...
     def receive(self, message: Buffer) -> None: ...
     def winners(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-        """Shares of the winners' (values, codes), uint64[nodes] each, after the last flight."""
+        """Shares of the winners' (values, codes), uint64[nodes] each, after the last exchange."""
 
 def noise_limit(value_bits: int) -> int:
     """The noise, in 64ths of Delta, that a shared number must stay below."""
@@ -87,4 +87,4 @@ def noise_limit(value_bits: int) -> int:
 def stage_cost(
     value_bits: int, nodes: int, entrants: int, group: int, code_bits: int
 ) -> tuple[tuple[int, int, int], list[tuple[int, int]]]:
-    """(demand, bytes of each flight) of one stage of groups."""
+    """(demand, bytes of each exchange) of one stage of groups."""

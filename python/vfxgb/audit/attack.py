@@ -23,7 +23,8 @@ class Attack:
     `name`: its file's, with hyphens for underscores. `after`: what it is after, in plain words. `attacker`: which role
     can run it.
     `needs`: the tags of messages without which there is nothing to attack. `run`: claims out of a view, no more.
-    `known_labels`: how many labels the attacker is assumed to know from elsewhere.
+    `known_labels`: how many labels the attacker is assumed to know from elsewhere. `known_cuts`: whether it is assumed
+    to know the bins of the passive parties' columns, and feature and cut of every split that won.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Attack:
     needs: tuple[str, ...]
     run: Callable[[AttackerView], Outcome]
     known_labels: int = 0
+    known_cuts: bool = False
 
     def missing(self, view: AttackerView) -> str:
         """Why the attack does not apply to this party and run; empty if it does."""

@@ -48,6 +48,9 @@ def audit(transcript: Transcript, attacks: Sequence[str] | None = None, seed: in
 def view_of(
     transcript: Transcript, party: str, truth: Truth, attack: Attack | None = None, seed: int = 0
 ) -> AttackerView:
-    """The view of one party, with the labels that `attack` is assumed to know."""
+    """The view of one party, with the labels and cuts that `attack` is assumed to know."""
     known = truth.some_labels(attack.known_labels, seed) if attack is not None and attack.known_labels else None
-    return AttackerView(transcript.records[party], transcript.catalogue, transcript.protocol, transcript.params, known)
+    cuts = truth.cuts() if attack is not None and attack.known_cuts else None
+    return AttackerView(
+        transcript.records[party], transcript.catalogue, transcript.protocol, transcript.params, known, cuts
+    )

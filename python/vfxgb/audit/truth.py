@@ -11,7 +11,7 @@ from vfxgb import _native
 from vfxgb.audit.bounds import several_values, two_labels
 from vfxgb.audit.claims import Claim, Judgement, Target
 from vfxgb.audit.nodes import NodeSet
-from vfxgb.audit.view import AttackerView, KnownLabels
+from vfxgb.audit.view import AttackerView, CutsOf, KnownLabels
 from vfxgb.contract.messages import BeginRound, Ready
 from vfxgb.objective import is_objective, spec_of
 from vfxgb.rows.shown_cuts import inner_cuts, merged_cuts
@@ -57,6 +57,19 @@ class Truth:
         n = len(self.labels)
         rows = np.sort(np.random.default_rng(seed).choice(n, size=min(count, n // 2), replace=False))
         return KnownLabels(rows, self.labels[rows])
+
+    def cuts(self) -> dict[str, CutsOf]:
+        """What every passive party has won, where nodes are hidden."""
+        known = {}
+        for party, record in self._transcript.records.items():
+            won = {
+                (note.round, note.tree, int(note.name.removeprefix("won:"))): note.array.copy()
+                for note in record.notes
+                if note.name.startswith("won:")
+            }
+            if won:
+                known[party] = CutsOf(self.note(party, "n-bins").copy(), self.note(party, "has-missing").copy(), won)
+        return known
 
     def judge(self, claim: Claim, seed: int) -> Judgement | str:
         """How right a claim is, or why that cannot be said."""

@@ -2,10 +2,10 @@
 
 A view is made from one party's record and the public facts of the run. It holds no reference to the transcript or to
 another party's record: that an attack cheats is not a matter of discipline. What an attack assumes beyond that (a few
-known labels) is handed over openly in `known_labels`.
+known labels, or the cuts of splits) is handed over openly in `known_labels` and `known_cuts`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from vfxgb.audit.nodes import NodeSet, replay
 from vfxgb.contract.messages import Ready, Setup
-from vfxgb.train.transcript import PartyRecord
+from vfxgb.train.transcript import PartyRecord, RecordedNote
 from vfxgb.transport.messages import Catalogue, Message
 
 M = TypeVar("M", bound=Message)
@@ -29,10 +29,24 @@ class KnownLabels:
     labels: NDArray[np.float64]
 
 
+@dataclass(frozen=True, eq=False)
+class CutsOf:
+    """What an attacker is assumed to know of a passive party's columns, and no row of: their bins, and who has won.
+
+    `n_bins` int32[F], `has_missing` bool[F]. `splits`: (round, tree, depth) -> int32[k, 3], feature, bin and default
+    direction of the k splits that the party has won there.
+    """
+
+    n_bins: NDArray[np.int32]
+    has_missing: NDArray[np.bool_]
+    splits: Mapping[tuple[int, int, int], NDArray[np.int32]]
+
+
 class AttackerView:
     """The side of `party` in a run; `active`: whether it is the one with the labels.
 
-    `params` are the parameters of training, which only the active party knows.
+    `params` are the parameters of training, which only the active party knows. `known_cuts`: passive party -> what is
+    known of its columns.
     """
 
     def __init__(
@@ -42,6 +56,7 @@ class AttackerView:
         protocol: str,
         params: dict[str, Any] | None,
         known_labels: KnownLabels | None = None,
+        known_cuts: Mapping[str, CutsOf] | None = None,
     ) -> None:
         self._record = record
         self.party, self.active = record.party, record.active
@@ -50,6 +65,7 @@ class AttackerView:
         self.protocol = protocol
         self.params = params if record.active else None
         self.known_labels = known_labels
+        self.known_cuts = dict(known_cuts or {})
 
     @cached_property
     def peers(self) -> tuple[str, ...]:
@@ -84,6 +100,10 @@ class AttackerView:
             if (entry.name, entry.round, entry.tree) == (name, round_index, tree):
                 return entry.array
         return None
+
+    def notes(self, prefix: str) -> Iterator[RecordedNote]:
+        """What the attacker knows by itself under names that begin so, in the order in which it came to know it."""
+        return (entry for entry in self._record.notes if entry.name.startswith(prefix))
 
     def nodes(self, peer: str) -> list[NodeSet]:
         """The rows of every node that the two parties of this channel both know, in order of growth."""

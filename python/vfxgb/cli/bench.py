@@ -148,10 +148,10 @@ def _add_scale(topics: Commands) -> None:
     parser = topics.add_parser(
         "scale",
         help="rows in shards: on a Dask cluster of this machine, and in memory-mapped files",
-        description="Trains with batch_he or ot_shares from Parquet files: with rows in one process and on a Dask "
-        "cluster of this machine in several shards, in turn, and compares time and models; with growing tables, for "
-        "the memory of the process that is not a worker; and, if asked, under a limit of memory. Needs vfxgb[dask] and "
-        "pyarrow. With --json, parts that are not measured stay in the file as they are.",
+        description="Trains with batch_he, ot_shares or sealed from Parquet files: with rows in one process and on a "
+        "Dask cluster of this machine in several shards, in turn, and compares time and models; with growing tables, "
+        "for the memory of the process that is not a worker; and, if asked, under a limit of memory. Needs "
+        "vfxgb[dask] and pyarrow. With --json, parts that are not measured stay in the file as they are.",
     )
     parser.add_argument(
         "--parts", type=some_of(parts), default=None, help=f"of {','.join(parts)} (all but the last; costs: batch_he)"

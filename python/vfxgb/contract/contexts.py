@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -94,10 +95,14 @@ class Disclosed:
 
     `small_sums`: sums over few rows (tree/disclosure.py), which it alone can count; added when a round ends.
     `opened_equations`: equations about its rows (equations_of), added with every level that is answered.
+    `withheld_wins`, `withheld_columns`: winning splits whose rows it did not tell, as enough had been told already, or
+    enough different ones.
     """
 
     small_sums: int = 0
     opened_equations: int = 0
+    withheld_wins: int = 0
+    withheld_columns: int = 0
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,7 @@ class PassiveContext:
     `max_depth` say how much is still to be trained, so that a role can plan what it prepares. `hessian_shift` is
     explained in RunFacts. `split_rule` and `score_bits` say how splits are scored (TrainParams). `line` is what is
     known of the line to the active party. `secret` are the party's own bytes, the same in all sessions of a run.
+    `kept_in` is a folder for what a role counts over all runs, or None.
     """
 
     party: str
@@ -137,6 +143,7 @@ class PassiveContext:
     split_rule: str = "gain"
     score_bits: int | None = None
     secret: bytes = b""
+    kept_in: Path | None = None
 
     @property
     def bins(self) -> _native.gbdt.Bins:

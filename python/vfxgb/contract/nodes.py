@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.rows.base import RowStore
-from vfxgb.rows.parts import Partition
+from vfxgb.rows.integers import RowIntegers
+from vfxgb.rows.parts import Pairs, Partition
 from vfxgb.rows.shown_cuts import ShownCuts
 
 Nodes = TypeVar("Nodes")
@@ -44,13 +45,13 @@ class LevelNodes(OpenNodes):
     Where nodes are hidden, the passive parties know them as slots: slot i is the node at position order[i]. `order` is
     int64[m] and drawn in secret for each level of a tree. It is empty where nodes are shown.
 
-    `integers` stand for the gradients of the rows in these nodes where scores are sums of integers (score_bits):
-    int64[n_train], 0 for rows of no open node; None elsewhere.
+    `integers` stand for the gradients of the rows in these nodes where scores are sums of integers (score_bits), 0 for
+    rows of no open node; they lie where the rows are. None elsewhere.
     """
 
     partition: Partition
     order: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    integers: NDArray[np.int64] | None = None
+    integers: RowIntegers | None = None
 
     @property
     def in_memory(self) -> _native.gbdt.RowPartition:
@@ -65,12 +66,9 @@ class LevelNodes(OpenNodes):
         """The left bits of the nodes at `positions`, out of bits of all rows (Partition.gather_bits)."""
         return self.partition.gather_bits(np.ascontiguousarray(self.nodes[positions]), bits)
 
-    def left_sums(
-        self, positions: NDArray[np.int64], bits: memoryview, pairs: NDArray[np.int64], threads: int
-    ) -> NDArray[np.int64]:
+    def left_sums(self, positions: NDArray[np.int64], bits: bytes | memoryview, pairs: Pairs) -> NDArray[np.int64]:
         """Sums int64[k, 2] of `pairs` over the rows that go left, by `bits`, at splits of the nodes at `positions`."""
-        nodes = np.ascontiguousarray(self.nodes[positions])
-        return _native.gbdt.left_node_sums(self.in_memory, nodes, bits, pairs, threads)
+        return self.partition.left_sums(np.ascontiguousarray(self.nodes[positions]), bits, pairs)
 
 
 @dataclass(frozen=True)
@@ -175,7 +173,8 @@ PassiveLevel: TypeAlias = LevelOf[PassiveNodes]
 class Resolved:
     """The splits a passive party took for k nodes: the token of each, and feature, bin and default direction.
 
-    `rows`: the bins that decide which rows go left, None for the party's own.
+    `rows`: the bins that decide which rows go left, None for the party's own. `told`: bool[k], those whose rows the
+    active party was told and that may become splits of the model; None for all.
     """
 
     tokens: NDArray[np.int64]
@@ -183,6 +182,7 @@ class Resolved:
     bin: NDArray[np.int32]
     default_left: NDArray[np.bool_]
     rows: RowStore | None = None
+    told: NDArray[np.bool_] | None = None
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,9 @@ class ProtocolSpec:
 
     What it is: `params` is a frozen msgspec.Struct; a user's protocol_params are converted to it and unknown names
     refused. `local_params` names parameters that each party chooses for itself; they are never sent, and refused when
-    received. `active` and `passive` make the roles. `messages` lists every class it sends. `options(params)` is what it
-    asks of the common code. `release` makes what replaces labels and gradients before use, or is None.
+    received. Those in `consent_params` limit what a passive party tells, and stand in its consent. `active` and
+    `passive` make the roles. `messages` lists every class it sends. `options(params)` is what it asks of the common
+    code. `release` makes what replaces labels and gradients before use, or is None.
     `variant(params)` gives the fields that have other values under such parameters, by name; see `under`.
     `quick_params` are the protocol_params under which the conformance suite runs it, fast rather than safe.
     `default_bins` is how many bins a feature has where the user does not say: fewer where bytes and time grow with it.
@@ -122,6 +123,7 @@ class ProtocolSpec:
     variant: Callable[[Any], Mapping[str, Any]] = lambda params: {}  # noqa: ARG005
     repeatable: bool = True
     local_params: tuple[str, ...] = ()
+    consent_params: tuple[str, ...] = ()
     hides_missing: bool = False
     sharded: bool = False
     row_bytes: Callable[[Any, int], int] = lambda params, n_outputs: 0  # noqa: ARG005

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.engine import shard
 from vfxgb.engine.base import Engine, ShardHandle, run_each
+from vfxgb.engine.integers import ShardedCentred
 from vfxgb.errors import EngineError
 from vfxgb.rows.parts import Nodes
 
@@ -46,6 +47,13 @@ class Division:
         """First row and row after the last of each shard."""
         edges = self.edges.tolist()
         return list(pairwise(edges))
+
+    def train_ranges(self) -> list[tuple[int, int]]:
+        """First training row of each shard and the one after the last; an empty range where it has none."""
+        return [
+            (first, first + count)
+            for first, count in zip(self.edges[:-1].tolist(), self.train_sizes.tolist(), strict=True)
+        ]
 
     def used(self, rows: Nodes | None) -> NDArray[np.int64]:
         """How many rows of each shard count: those of `rows`, ascending, or all training rows if that is None."""
@@ -160,6 +168,41 @@ class ShardedPartition:
         engine = self._engine
         parts = run_each(engine, shard.node_sums, (self.parts, pairs.parts), nodes, engine.threads)
         return shard.add_arrays(engine.get(parts))
+
+    def entries(self, nodes: Nodes) -> "ShardedEntries":
+        """See Partition."""
+        engine = self._engine
+        parts = [engine.run(s, shard.node_entries, rows, nodes, engine.threads) for s, rows in enumerate(self.parts)]
+        return ShardedEntries(engine, self._division, parts)
+
+    def left_sums(self, nodes: Nodes, bits: bytes | memoryview, pairs: ShardedPairs) -> NDArray[np.int64]:
+        """See Partition."""
+        engine = self._engine
+        shares, _ = _native.gbdt.split_left_bits(bits, self.counts_by_shard(nodes))
+        own = (self.parts, pairs.parts, shares)
+        return shard.add_arrays(engine.get(run_each(engine, shard.left_node_sums, own, nodes, engine.threads)))
+
+    def centred(self, nodes: Nodes, totals: NDArray[np.int64], pairs: ShardedPairs) -> ShardedCentred:
+        """See Partition."""
+        return ShardedCentred(self._engine, self._division.train_ranges(), self.parts, pairs.parts, nodes, totals)
+
+
+class ShardedEntries:
+    """See Entries. `parts`: per shard a handle of uint16[rows]."""
+
+    def __init__(self, engine: Engine, division: Division, parts: list[ShardHandle]) -> None:
+        self._engine = engine
+        self._division = division
+        self._parts = parts
+
+    def part(self, first: int, stop: int) -> NDArray[np.uint16]:
+        """See Entries."""
+        engine, asked = self._engine, []
+        for s, (begin, end) in enumerate(self._division.ranges()):
+            a, b = max(first, begin), min(stop, end)
+            if a < b:
+                asked.append(engine.run(s, shard.some_rows, self._parts[s], a - begin, b - begin))
+        return np.concatenate([np.zeros(0, dtype=np.uint16), *engine.get(asked)])
 
 
 def not_here(what: str) -> EngineError:

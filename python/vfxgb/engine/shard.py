@@ -14,7 +14,7 @@ from vfxgb import _native
 from vfxgb.binning.sketch import Survey, refine, survey
 from vfxgb.data.source import Source
 from vfxgb.files import naming
-from vfxgb.rows.memory import training_rows
+from vfxgb.rows.memory import entries_of, training_rows
 from vfxgb.rows.parts import Nodes
 
 
@@ -118,6 +118,23 @@ def node_sums(
 ) -> NDArray[np.int64]:
     """Sum the pairs of each node."""
     return _native.gbdt.node_sums(partition, nodes, pairs, threads)
+
+
+def left_node_sums(
+    partition: _native.gbdt.RowPartition, pairs: NDArray[np.int64], bits: bytes, nodes: Nodes, threads: int
+) -> NDArray[np.int64]:
+    """Sum the pairs of each node's rows that go left."""
+    return _native.gbdt.left_node_sums(partition, nodes, bits, pairs, threads)
+
+
+def node_entries(partition: _native.gbdt.RowPartition, nodes: Nodes, threads: int) -> NDArray[np.uint16]:
+    """The place of every row's node in `nodes`, from 1 on; 0 for none of them."""
+    return entries_of(partition.leaves(threads), nodes)
+
+
+def some_rows(values: NDArray[np.uint16], first: int, stop: int) -> NDArray[np.uint16]:
+    """The values of rows `first` to `stop` - 1."""
+    return values[first:stop]
 
 
 def add_arrays(parts: list[NDArray[np.int64]]) -> NDArray[np.int64]:

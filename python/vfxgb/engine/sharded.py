@@ -15,14 +15,20 @@ from vfxgb.codec.code import PairCode
 from vfxgb.engine import shard
 from vfxgb.engine.base import Engine, ShardHandle, join_all, run_each
 from vfxgb.engine.ciphers import ShardedCiphers
+from vfxgb.engine.encrypted_columns import ShardedEncrypted
 from vfxgb.engine.held_masks import ShardedHeld
+from vfxgb.engine.integers import ShardedIntegers
 from vfxgb.engine.owned_masks import ShardedOwned
 from vfxgb.engine.parts import Division, ShardedPairs, ShardedPartition, not_here
+from vfxgb.engine.split_bits import ShardedSplitBits
 from vfxgb.engine.values import ShardedValues, encode
+from vfxgb.lattice import ColumnSetup
 from vfxgb.rows.ciphers import CipherRound
+from vfxgb.rows.integers import integer_pairs
 from vfxgb.rows.masks import MaskForest
 from vfxgb.rows.memory import bin_numbers
 from vfxgb.rows.parts import Nodes
+from vfxgb.rows.split_bits import Splits
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +99,18 @@ class ShardedRows:
         """See RowStore."""
         everyone = self.partition(np.arange(self.n_rows, dtype=np.int32))
         return self.left_bits(everyone, np.zeros_like(features), features, split_bins, default_left)
+
+    def split_bits(self, splits: Splits) -> ShardedSplitBits:
+        """See RowStore."""
+        return ShardedSplitBits(splits, self.engine, self.division, self.parts)
+
+    def integer_pairs(self, integers: ShardedIntegers) -> ShardedPairs:
+        """See RowStore."""
+        return ShardedPairs(self.engine, tuple(run_each(self.engine, integer_pairs, [integers.parts])))
+
+    def encrypted_columns(self, setup: ColumnSetup) -> ShardedEncrypted:
+        """See RowStore."""
+        return ShardedEncrypted(setup, self.engine, self.division)
 
     def histogram(
         self, partition: ShardedPartition, nodes: Nodes, pairs: ShardedPairs, features: Nodes | None

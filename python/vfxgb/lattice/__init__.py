@@ -14,9 +14,9 @@ open_sums(shares.x + y, holder.params)                 what the shares add up to
 """
 
 from vfxgb.lattice.columns import BitColumns, ColumnSource
-from vfxgb.lattice.held_rows import HeldRows
+from vfxgb.lattice.held_rows import ColumnSetup, HeldRows, LevelSums
 from vfxgb.lattice.holder import ColumnHolder, HolderSettings, LevelShares
-from vfxgb.lattice.level import Level, weight_scale
+from vfxgb.lattice.level import Level, LevelNorms, weight_scale
 from vfxgb.lattice.messages import (
     LATTICE_MESSAGES,
     LatticeBlock,
@@ -36,6 +36,7 @@ __all__ = [
     "BitColumns",
     "ColumnHolder",
     "ColumnOwner",
+    "ColumnSetup",
     "ColumnSource",
     "Hardness",
     "HeldRows",
@@ -48,7 +49,9 @@ __all__ = [
     "LatticeSeed",
     "LatticeZeros",
     "Level",
+    "LevelNorms",
     "LevelShares",
+    "LevelSums",
     "Ring",
     "RingChoice",
     "choose_params",

@@ -1,6 +1,6 @@
 """The active party of lattice sums: it keeps the encrypted columns, masks its nodes and keeps its shares of sums."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -12,7 +12,7 @@ from vfxgb import _native
 from vfxgb.errors import LatticeError
 from vfxgb.lattice.columns import MAX_COLUMNS
 from vfxgb.lattice.elements import SEED_BYTES, ZERO_BLOCK, commitment, draw_seed, public_element, setup_name
-from vfxgb.lattice.held_rows import HeldRows
+from vfxgb.lattice.held_rows import ColumnSetup, HeldRows, LevelSums
 from vfxgb.lattice.level import Level
 from vfxgb.lattice.masks import MaskFile, MaskStock
 from vfxgb.lattice.messages import LatticeBlock, LatticeNodes, LatticeOffer, LatticeOpen, LatticeSeed, LatticeZeros
@@ -25,7 +25,6 @@ Words = NDArray[np.uint64]
 
 # Masks in stock: a level of a tree of depth 6, and its next.
 DEFAULT_AHEAD = 64
-_NOTHING = np.zeros((0, 0), dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -165,11 +164,16 @@ class ColumnHolder:
         if not self._settings.in_shards:
             self._rows = self.held_rows(0, self.params.rows, self._settings.file)
 
-    def held_rows(self, first: int, stop: int, file: Path | None = None) -> HeldRows:
-        """Room for the columns of some rows, those of a shard, say. Raises LatticeError before `accept`."""
+    @property
+    def setup(self) -> ColumnSetup:
+        """What was agreed. Raises LatticeError before `accept`."""
         if not self.name:
             raise LatticeError(f"{self._step}: there is no set-up yet; take the passive party's offer first")
-        return HeldRows(self.params, self.name, self.columns, first, stop, file, self._threads)
+        return ColumnSetup(self.params, self.name, self.columns)
+
+    def held_rows(self, first: int, stop: int, file: Path | None = None) -> HeldRows:
+        """Room for the columns of some rows, those of a shard, say. Raises LatticeError before `accept`."""
+        return HeldRows(self.setup, first, stop, file, self._threads)
 
     def add_zeros(self, zeros: LatticeZeros) -> None:
         """Take the encryptions of zero; masks are made ahead from now on. Raises LatticeError for another length."""
@@ -253,25 +257,30 @@ class ColumnHolder:
         """
         if self._rows is None:
             raise LatticeError(f"{self._step}: the columns are in shards; add up their sums and give them to `mask`")
-        self.check(level)
-        return self.mask([self._rows.sums(level)], shuffle)
+        self._check_complete()
+        level.check_rows(self.params, self._peer)
+        return self.mask(self._rows.sums(level), shuffle)
 
     def check(self, level: Level) -> None:
         """Raise what `sum` would raise about a level."""
+        self._check_complete()
+        level.check(self.params, self._peer)
+
+    def _check_complete(self) -> None:
         if self._stock is None or self._rows_done < self.params.rows:
             raise LatticeError(
                 f"{self._step}: found the columns of {self._rows_done} rows, wanted those of all {self.params.rows} "
                 "before the first sum"
             )
-        level.check(self.params, self._peer)
 
-    def mask(self, sums: Iterable[tuple[Words, Words]], shuffle: bool = True) -> tuple[LatticeNodes, LevelShares]:
-        """The same from the sums of shards (HeldRows.sums), of a level that `check` has passed. Changes the arrays."""
-        parts = iter(sums)
-        w, x = next(parts, (_NOTHING, _NOTHING))
-        for more_w, more_x in parts:
-            w += more_w
-            x += more_x
+    def mask(self, sums: LevelSums, shuffle: bool = True) -> tuple[LatticeNodes, LevelShares]:
+        """The same from the sums of a level over all rows (HeldRows.sums of each shard, added up), which it changes.
+
+        Raises CapacityError as `sum` does.
+        """
+        self._check_complete()
+        sums.norms.check(self.params, self._peer)
+        w, x = sums.w, sums.x
         if self._stock is None or w.shape != (len(x), self.params.ring.degree) or x.shape != (len(w), self.columns):
             raise LatticeError(
                 f"{self._step}: found sums of shapes {w.shape} and {x.shape}, wanted those of its set-up"

@@ -1,5 +1,6 @@
 """The nodes of a level as the active party sums them: rows, integer weights, and the check that sums have room."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +8,50 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from vfxgb import _native
 from vfxgb.errors import CapacityError, LatticeError
 from vfxgb.lattice.params import COLUMN_NORM_SQUARED, MAX_WEIGHT, LatticeParams
+
+MOST_ROWS = (1 << 31) - 1
+
+
+@dataclass(frozen=True)
+class LevelNorms:
+    """What the check of sums needs to know of a level, float64[nodes] each; those of shards add up.
+
+    `squares`: sums of squared weights. `plus`, `minus`: sums of positive weights, and of negative ones without sign.
+    """
+
+    squares: NDArray[np.float64]
+    plus: NDArray[np.float64]
+    minus: NDArray[np.float64]
+
+    def __add__(self, other: "LevelNorms") -> "LevelNorms":
+        return LevelNorms(self.squares + other.squares, self.plus + other.plus, self.minus + other.minus)
+
+    def check(self, params: LatticeParams, peer: str) -> None:
+        """Raise CapacityError for weights whose sums or noise could be too large, with the factor that would do.
+
+        A column has weight omega <= 32 and omega^2 k <= 32 n, k its rows on the smaller side of all n. So |V| is at
+        most 32 times the larger of the sums of positive and of negative weights, and at most sqrt(32 n) |u| plus 32
+        times the sum of all weights.
+        """
+        norms, plus, minus = np.sqrt(self.squares), self.plus, self.minus
+        sums = np.minimum(
+            MAX_WEIGHT * np.maximum(plus, minus),
+            np.sqrt(float(COLUMN_NORM_SQUARED * params.rows)) * norms + MAX_WEIGHT * np.abs(plus - minus),
+        )
+        for found, limit, what in (
+            (norms, 2.0**params.norm_bits, "a norm of weights"),
+            (np.floor(sums), 2.0**params.value_bits - 1, "a bound of sums"),
+        ):
+            if np.any(found > limit):
+                node = int(np.argmax(found / limit))
+                raise CapacityError(
+                    f"summing nodes over the columns of {peer}: node {node} has {what} of {found[node]:,.0f}, wanted "
+                    f"at most {limit:,.0f} ({params.describe()}); multiply its weights by at most "
+                    f"{_down(limit / found[node])}, or set up again with more precision_bits"
+                )
 
 
 @dataclass(frozen=True)
@@ -50,55 +93,44 @@ class Level:
 
     def part(self, first: int, stop: int) -> "Level":
         """The same nodes with only their rows from `first` to `stop` - 1: those of a shard."""
-        inside = (self.rows >= first) & (self.rows < stop)
-        before = np.concatenate([[0], np.cumsum(inside, dtype=np.int64)])
-        return Level(before[self.offsets], self.rows[inside], self.weights[inside])
+        edges = self.offsets.tolist()
+        cuts = [
+            begin + np.searchsorted(self.rows[begin:end], (first, stop)) for begin, end in itertools.pairwise(edges)
+        ]
+        counts = np.array([end - begin for begin, end in cuts], dtype=np.int64)
+        return Level(
+            np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)]),
+            _joined([self.rows[begin:end] for begin, end in cuts]),
+            _joined([self.weights[begin:end] for begin, end in cuts]),
+        )
+
+    def norms(self, stop: int = MOST_ROWS) -> LevelNorms:
+        """What the check of sums needs to know. Raises ValueError for a row of `stop` or above, or one out of order."""
+        squares, plus, minus = _native.lattice.node_norms(self.offsets, self.rows, self.weights, stop)
+        return LevelNorms(squares, plus.astype(np.float64), minus.astype(np.float64))
 
     def check(self, params: LatticeParams, peer: str) -> None:
-        """Raise CapacityError for weights whose sums or noise could be too large, with the factor that would do.
+        """Raise what LevelNorms.check raises, and LatticeError for rows that are not there or do not ascend."""
+        self.check_rows(params, peer).check(params, peer)
 
-        A column has weight omega <= 32 and omega^2 k <= 32 n, k its rows on the smaller side of all n. So |V| is at
-        most 32 times the larger of the sums of positive and of negative weights, and at most sqrt(32 n) |u| plus 32
-        times the sum of all weights.
-        Raises LatticeError for rows that are not there, or do not ascend within a node.
-        """
+    def check_rows(self, params: LatticeParams, peer: str) -> LevelNorms:
+        """Raise LatticeError for rows that are not there, or do not ascend within a node. Returns the norms."""
         step = f"summing nodes over the columns of {peer}"
-        self._check_rows(params, step)
-        u = self.weights.astype(np.float64)
-        norms = np.sqrt(self._by_node(u * u))
-        plus, minus = self._by_node(np.maximum(u, 0)), self._by_node(np.maximum(-u, 0))
-        sums = np.minimum(
-            MAX_WEIGHT * np.maximum(plus, minus),
-            np.sqrt(float(COLUMN_NORM_SQUARED * params.rows)) * norms + MAX_WEIGHT * np.abs(plus - minus),
-        )
-        for found, limit, what in (
-            (norms, 2.0**params.norm_bits, "a norm of weights"),
-            (np.floor(sums), 2.0**params.value_bits - 1, "a bound of sums"),
-        ):
-            if np.any(found > limit):
-                node = int(np.argmax(found / limit))
-                raise CapacityError(
-                    f"{step}: node {node} has {what} of {found[node]:,.0f}, wanted at most {limit:,.0f} "
-                    f"({params.describe()}); multiply its weights by at most {_down(limit / found[node])}, or set up "
-                    "again with more precision_bits"
-                )
+        try:
+            return self.norms(params.rows)
+        except ValueError as error:
+            self._refuse_rows(params, step)
+            raise LatticeError(f"{step}: {error}") from None
 
-    def _check_rows(self, params: LatticeParams, step: str) -> None:
-        if len(self.rows) == 0:
-            return
-        low, high = int(self.rows.min()), int(self.rows.max())
+    def _refuse_rows(self, params: LatticeParams, step: str) -> None:
+        """Say what is wrong with rows that are not there, or do not ascend within a node."""
+        low, high = int(self.rows.min(initial=params.rows)), int(self.rows.max(initial=-1))
         if low < 0 or high >= params.rows:
             raise LatticeError(f"{step}: found rows {low} to {high}, wanted rows from 0 to {params.rows - 1}")
         first = np.zeros(len(self.rows), dtype=bool)
         first[self.offsets[:-1][self.offsets[:-1] < len(self.rows)]] = True
         if np.any((np.diff(self.rows) <= 0) & ~first[1:]):
             raise LatticeError(f"{step}: the rows of a node do not ascend, wanted each row once and in order")
-
-    def _by_node(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Sums over each node; exact where they are integers below 2^53."""
-        before: NDArray[np.float64] = np.concatenate([[0.0], np.cumsum(values)])
-        result: NDArray[np.float64] = np.diff(before[self.offsets])
-        return result
 
 
 def weight_scale(values: NDArray[np.float64], params: LatticeParams) -> float:

@@ -12,8 +12,10 @@ list of all seeds that set-ups have used: a seed that comes again would make the
 
 import hashlib
 import os
+import re
 import struct
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 from urllib.parse import quote
@@ -21,12 +23,14 @@ from urllib.parse import quote
 import msgspec
 
 from vfxgb.errors import FormatError, LatticeError
-from vfxgb.files import naming, write_atomically
+from vfxgb.files import locked, naming, write_atomically
 
 MAGIC = b"VFXGBLAT"
 VERSION = 1
 DIGEST_BYTES = 16
 _PART = struct.Struct("<QQQ")  # first row, rows, bytes
+# A line for each seed that was used: its SHA-256.
+_SEEDS = re.compile(rb"([0-9a-f]{64}\n)*")
 
 Name = Annotated[bytes, msgspec.Meta(min_length=32, max_length=32)]
 
@@ -64,11 +68,34 @@ class SetupFolder:
     def __init__(self, folder: str | Path, own: str, peer: str) -> None:
         self._what = f"{own} keeping the lattice set-up with {peer}"
         if not Path(folder).is_dir():
-            raise LatticeError(f"{self._what}: found no folder {str(folder)!r}, wanted an existing one as setup_dir")
+            raise LatticeError(
+                f"{self._what}: found no folder {str(Path(folder).absolute())!r}, wanted an existing one as setup_dir"
+            ).for_peer("its folder for kept set-ups (setup_dir) is not there; it must make it, or do without")
         name = f"{quote(own, safe='')}.{quote(peer, safe='')}.vfxgb-lattice"
         self.path = Path(folder) / name
         self.seeds = Path(folder) / f"{name}-seeds"
         self.masks = Path(folder) / f"{name}-masks"
+        self._lock = Path(folder) / f"{name}-lock"
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Keep other runs, of this process or another, from these files while the block runs.
+
+        Two runs at once would append to one file and forget what the other has counted. Raises LatticeError where
+        another run has the files, OSError.
+        """
+        with ExitStack() as held:
+            try:
+                with naming(self._lock):
+                    held.enter_context(locked(self._lock, wait=False))
+            except BlockingIOError:
+                raise LatticeError(
+                    f"{self._what}: {str(self._lock.parent)!r} is used by another run at this moment, wanted it for "
+                    "this one alone; wait for the other to end, or give this one another setup_dir"
+                ).for_peer(
+                    "its kept set-up (setup_dir) is used by another run at this moment; begin again when that has ended"
+                ) from None
+            yield
 
     def begin(self, head: OwnerHead | HolderHead) -> None:
         """Replace what was kept by a set-up that has only begun."""
@@ -127,7 +154,7 @@ class SetupFolder:
 
     def enter_seeds(self, *seeds: bytes) -> None:
         """Enter the seeds of a new set-up. Raises LatticeError for one that was used before."""
-        known = set(self.seeds.read_text(encoding="ascii").split()) if self.seeds.exists() else set[str]()
+        known = self._known_seeds()
         new = [hashlib.sha256(seed).hexdigest() for seed in seeds]
         if known & set(new):
             raise LatticeError(
@@ -135,6 +162,15 @@ class SetupFolder:
                 "randomness repeats itself, or it replays an earlier talk"
             )
         write_atomically(self.seeds, "".join(f"{each}\n" for each in sorted(known | set(new))).encode())
+
+    def _known_seeds(self) -> set[str]:
+        text = self.seeds.read_bytes() if self.seeds.exists() else b""
+        if not _SEEDS.fullmatch(text):
+            raise FormatError(
+                f"{self._what}: {self.seeds} is truncated or damaged, wanted a line for each seed that was used; put "
+                "back a copy, or remove it together with the set-up"
+            )
+        return set(text.decode().split())
 
     def _unusable(self, why: str) -> FormatError:
         return FormatError(f"{self._what}: {self.path} {why}; remove it to set up again")

@@ -35,10 +35,10 @@ from vfxgb.party.record import now
 from vfxgb.party.session import CLOCK_SECONDS, Network, greet, hello, other_steps
 from vfxgb.party.tables import PartyTable, read_table
 from vfxgb.party.training_input import training_request
-from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent
+from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent, shipped_protocols
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.account import Account
-from vfxgb.train.plan import RunPlan
+from vfxgb.train.plan import RunPlan, refusals, resolve_protocol
 from vfxgb.train.wire_estimate import FACTOR as LINE_FACTOR
 from vfxgb.train.wire_estimate import estimate_line
 from vfxgb.transport.line import KnownLine
@@ -182,7 +182,7 @@ def _training(config: PartyConfig, tables: Mapping[str, PartyTable]) -> Generato
 
     need("protocol", _protocol, config)
     if params is not None and not bad:
-        need("training", plan_of, config, params)
+        bad.extend(Finding("bad", "training", text) for text in plan_mistakes(config, params))
     known = params is not None and not bad
     need("resume", check_resume, config)
     if params is not None:
@@ -210,6 +210,16 @@ def _protocol(config: PartyConfig) -> None:
     spec = protocol_by_name(config.protocol.name)
     require_consent(spec, make_protocol_params(spec, {**config.protocol.params, **config.protocol.local}))
     training_request(config, TrainParams(), resume=False)
+
+
+def plan_mistakes(config: PartyConfig, params: TrainParams) -> list[str]:
+    """List what does not go together in [train] and [protocol]: all that the protocol cannot have, not the first."""
+    try:
+        plan_of(config, params)
+    except VfxgbError as error:
+        spec, _ = resolve_protocol(config.protocol.name, {**config.protocol.params, **config.protocol.local})
+        return [str(each) for each in refusals(spec, params)] or [str(error)]
+    return []
 
 
 def plan_of(config: PartyConfig, params: TrainParams) -> RunPlan:
@@ -244,6 +254,7 @@ def _last_overlap(config: PartyConfig, *others: int) -> Iterator[Finding]:
 
 def _passive(config: PartyConfig, network: Network | None) -> Iterator[Finding]:
     yield _tried("consent", _consent, config)
+    yield _tried("limits", _limits, config)
     yield from _accounts(config)
     if network is None:
         return
@@ -257,6 +268,21 @@ def _passive(config: PartyConfig, network: Network | None) -> Iterator[Finding]:
 def _consent(config: PartyConfig) -> str:
     Consent(config.party, config.consent).check()
     return "every protocol in it is known"
+
+
+def _limits(config: PartyConfig) -> str:
+    """What consent sets for protocols that tell rows split by split, with what stands for a limit that is left out."""
+    consent, told = Consent(config.party, config.consent), []
+    for name in config.consent.protocols or shipped_protocols():
+        spec = protocol_by_name(name)
+        if spec.consent_params:
+            consent.local_params(name, config.protocol.local if name == config.protocol.name else {})
+            limits = consent.limits(name, {})
+            set_to = (
+                f"{limit} = {limits[limit]:g}" if limit in limits else f"no {limit}" for limit in spec.consent_params
+            )
+            told.append(f"{name}: {', '.join(set_to)}")
+    return "; ".join(told) or "no protocol accepted tells rows split by split"
 
 
 def _accounts(config: PartyConfig) -> Iterator[Finding]:
@@ -287,6 +313,9 @@ def _peers(config: PartyConfig, network: Network, words: Hello) -> Generator[Fin
         agrees = "agrees" if words.train is not None else "answers (what to train is not known)"
         counts = f"{answer.n_rows:,} rows, {answer.n_features} features"
         yield Finding("good", f"peer {name}", f"{agrees}; {counts}; keys of the line by {key_exchange}")
+        if answer.limits:
+            limits = ", ".join(f"{limit} = {value:g}" for limit, value in answer.limits.items())
+            yield Finding("good", f"limits of {name}", f"{limits}; splits of {name} that win beyond them are withheld")
         steps = other_steps(name, answer, config.data.normalise)
         if steps:
             yield Finding("bad", "normalise", steps)

@@ -114,6 +114,33 @@ class Consent:
         refusals.hear(self._at_most, f"{n_trees} trees", n_trees, limits.max_trees)
         refusals.tell()
 
+    def local_params(self, protocol: str, local: Mapping[str, Any]) -> dict[str, Any]:
+        """Return this party's own parameters of a protocol: those of [protocol.local], and the limits of its consent.
+
+        Raises ConsentError for a limit of consent that stands in [protocol.local].
+        """
+        spec = protocol_by_name(protocol)
+        misplaced = sorted(set(local) & set(spec.consent_params))
+        if misplaced:
+            raise ConsentError(
+                f"{self.party} setting up: found {', '.join(misplaced)} in [protocol.local], wanted it in [consent], "
+                "which limits all that a partner is told"
+            )
+        limits = {name: getattr(self.section, name) for name in spec.consent_params}
+        return {**local, **{name: value for name, value in limits.items() if value is not None}}
+
+    def limits(self, protocol: str, params: Mapping[str, Any]) -> dict[str, float]:
+        """Return the limits on what a run by a protocol is told that this party's consent sets, by name.
+
+        `params`: those that are sent. A limit that is not set, or that the protocol does not have, is left out.
+        """
+        spec = protocol_by_name(protocol)
+        if not spec.consent_params:
+            return {}
+        own = make_protocol_params(spec, {**params, **self.local_params(protocol, {})})
+        limits = {name: getattr(own, name) for name in spec.consent_params}
+        return {name: float(value) for name, value in limits.items() if value is not None}
+
     def prediction(self, hidden: bool) -> None:
         """Raise ConsentError for an open prediction, where only hidden ones are agreed to."""
         if self.section.prediction == "hidden" and not hidden:

@@ -3,6 +3,7 @@
     <folder>/log.jsonl              what happened, one JSON object per line (logs.py); log.jsonl.1, ... are older
     <folder>/queries.json           rows predicted per model, for the limit of consent
     <folder>/accounts/<peer>.json   what was shown and released to a peer, over all runs (vfxgb.train.account)
+    <folder>/accounts/*-wins        splits whose rows were told to a peer, over all runs (protocols/sealed/kept.py)
     <folder>/releases/              releases under differential privacy, to be used again (vfxgb.train.releases)
     <folder>/lock                   held by a party that serves
     <folder>/runs/<run id>/         made when the run has met its parties, at a passive party when rows are agreed on

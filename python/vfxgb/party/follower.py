@@ -129,9 +129,10 @@ class Follower:
                 begin=partial(self._budget.begin_round, self._words.run),
                 privacy=PrivacyFolder(folder.path.parents[1], config.party, self._budget.release),
                 ids=held.ids.digests[positions],
-                local_params=config.protocol.local,
+                local_params=self._settings.consent.local_params(request.protocol, config.protocol.local),
                 engine=engines[config.party],
                 line=self._settings.network.limits.line,
+                kept_in=self._party.folder.accounts,
             )
             hooks = PassiveHooks(
                 keep=partial(self._keep, look),

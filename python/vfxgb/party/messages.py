@@ -79,11 +79,13 @@ class Welcome(Message, frozen=True, forbid_unknown_fields=True):
     This party has finished `rounds` rounds of the run, -1 if it does not know the run. The table that it will use has
     `n_rows` rows and `n_features` features; the run shows both anyway. `steps` is a digest of how its ids are
     normalised (align.normalise.steps_digest), so that another list at the other party shows before ids are compared.
+    `limits`: how much of the run it will tell at most, by the names of its consent; what is beyond is withheld.
     """
 
     TAG: ClassVar[str] = "welcome"
     REVEALS: ClassVar[Reveals] = Reveals(
-        "how many rows and features the sender has, and which round its checkpoint has reached"
+        "how many rows and features the sender has, what limits its consent sets, and which round its checkpoint has "
+        "reached"
     )
 
     talk: int
@@ -93,6 +95,7 @@ class Welcome(Message, frozen=True, forbid_unknown_fields=True):
     n_rows: int = 0
     n_features: int = 0
     steps: bytes = b""
+    limits: dict[Text, float] = msgspec.field(default_factory=dict)
 
 
 class RowsKept(Message, frozen=True, forbid_unknown_fields=True):

@@ -152,6 +152,25 @@ class ConsentSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     total_opened_sums: Annotated[
         int | None, Meta(description=f"The most gradient sums that a peer may open, over all runs. {COUNTED}")
     ] = None
+    max_won_columns: Annotated[
+        Annotated[float, Meta(gt=0, le=1)] | None,
+        Meta(
+            description="Under 'sealed', the largest share of this party's candidate splits whose rows are told, over "
+            "all runs with the same rows and bins. Splits that win beyond it are withheld, and the run goes on. "
+            "Without it, the protocol's own."
+        ),
+    ] = None
+    max_wins: Annotated[
+        Positive | None,
+        Meta(
+            description="Under 'sealed', the most winning splits whose rows are told to a peer, over all runs; further "
+            "ones are withheld, and the run goes on. Without it, any number."
+        ),
+    ] = None
+    max_runs: Annotated[
+        Positive | None,
+        Meta(description="Under 'sealed', the most runs in which rows are told to a peer. Without it, any number."),
+    ] = None
     max_epsilon: Annotated[
         float,
         Meta(

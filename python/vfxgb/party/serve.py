@@ -195,8 +195,10 @@ class Server:
         peer = session.channel.peer
         agree_to_training(self.party, peer, words, words.train)
         held = self.party.table("train")
-        features = self.party.settings.consent.features(held.table.names)
-        session.channel.send(welcome(-1, held.table.n_rows, len(features), held.ids.steps_digest))
+        consent, asked = self.party.settings.consent, words.train
+        features = consent.features(held.table.names)
+        limits = {} if asked is None else consent.limits(asked.protocol, asked.protocol_params)
+        session.channel.send(welcome(-1, held.table.n_rows, len(features), held.ids.steps_digest, limits))
         self.log.info("checked", peer=peer)
 
     def _train(self, live: Live, words: Hello) -> None:

@@ -133,9 +133,15 @@ def hello(
     return Hello(TALK_VERSION, kind, __version__, now(), run, purpose, train, predict)
 
 
-def welcome(rounds: int = -1, n_rows: int = 0, n_features: int = 0, steps: bytes = b"") -> Welcome:
+def welcome(
+    rounds: int = -1,
+    n_rows: int = 0,
+    n_features: int = 0,
+    steps: bytes = b"",
+    limits: Mapping[str, float] | None = None,
+) -> Welcome:
     """Make the answer of the side that granted the request."""
-    return Welcome(TALK_VERSION, __version__, now(), rounds, n_rows, n_features, steps)
+    return Welcome(TALK_VERSION, __version__, now(), rounds, n_rows, n_features, steps, dict(limits or {}))
 
 
 def greet(session: Session, words: Hello) -> Welcome:

@@ -123,11 +123,13 @@ class Trainer:
             "train": kept.chosen["params"],
             "data": kept.source,
         }
+        # Some defaults follow from the number of rows, which the run knows already.
+        plan = self.plan.for_rows(kept.chosen["setup"]["n_train"])
         after = {
-            "parties": list(self.plan.parties),
-            "protocol": self.plan.spec.name,
-            "protocol_params": shared_params(self.plan.spec, self.plan.protocol_params),
-            "train": lasting_params(self.plan.params),
+            "parties": list(plan.parties),
+            "protocol": plan.spec.name,
+            "protocol_params": shared_params(plan.spec, plan.protocol_params),
+            "train": lasting_params(plan.params),
             "data": self._source(),
         }
         changes = changed_settings(before, after)

@@ -8,6 +8,7 @@ for a protocol holds a RowStore and does not know which:
       candidates, disclosure), shown_cuts
     train/passive_shown.py                    partition, left_bits
     protocols/plain                           pairs; where nodes are hidden also row_bits
+    protocols/sealed                          split_bits (a passive party's), encrypted_columns (the active party's)
     protocols/he                              ciphers (a passive party's), values (the active party's)
     protocols/ot_shares                       held_masks and bin_numbers (a passive party's), owned_masks and encoded
                                               (the active party's)
@@ -25,9 +26,13 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.codec.code import PairCode
+from vfxgb.lattice import ColumnSetup
 from vfxgb.rows.ciphers import CipherRound, RowCiphers
+from vfxgb.rows.encrypted_columns import EncryptedColumns
+from vfxgb.rows.integers import OwnIntegers
 from vfxgb.rows.masks import HeldMasks, MaskForest, OwnedMasks
 from vfxgb.rows.parts import Nodes, OwnPairs, OwnPartition, Pairs, Partition
+from vfxgb.rows.split_bits import SplitBits, Splits
 from vfxgb.rows.values import RowValues
 
 
@@ -67,6 +72,15 @@ class RowStore(Protocol):
         The bits of a split are in row order, lowest bit of a byte first, and fill ceil(n_rows / 8) bytes; spare bits
         are 0. This is what `Partition.gather_bits` takes.
         """
+
+    def split_bits(self, splits: Splits) -> SplitBits:
+        """The same in parts, for splits of which bits are asked for again and again."""
+
+    def integer_pairs(self, integers: OwnIntegers) -> Pairs:
+        """Integers of all training rows (Partition.centred) in the form of pairs, whose second number is 0."""
+
+    def encrypted_columns(self, setup: ColumnSetup) -> EncryptedColumns:
+        """Room for the encrypted columns that this (active) party gets from a passive one."""
 
     def histogram(
         self, partition: OwnPartition, nodes: Nodes, pairs: OwnPairs, features: Nodes | None

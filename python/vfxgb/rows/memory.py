@@ -7,9 +7,13 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.codec.code import PairCode
+from vfxgb.lattice import ColumnSetup
 from vfxgb.rows.ciphers import CipherRound, MemoryCiphers
+from vfxgb.rows.encrypted_columns import MemoryEncrypted
+from vfxgb.rows.integers import MemoryCentred, integer_pairs, node_places
 from vfxgb.rows.masks import MaskForest, MemoryHeld, MemoryOwned
 from vfxgb.rows.parts import Nodes
+from vfxgb.rows.split_bits import MemorySplitBits, Splits
 from vfxgb.rows.values import MemoryValues
 
 
@@ -34,6 +38,29 @@ class MemoryPartition:
     def gather_bits(self, nodes: Nodes, bits: bytes | memoryview) -> bytes:
         """See Partition."""
         return self.here.gather_bits(nodes, bits, self._threads)
+
+    def entries(self, nodes: Nodes) -> "MemoryEntries":
+        """See Partition."""
+        return MemoryEntries(entries_of(self.leaves(), nodes))
+
+    def left_sums(self, nodes: Nodes, bits: bytes | memoryview, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """See Partition."""
+        return _native.gbdt.left_node_sums(self.here, nodes, bits, pairs, self._threads)
+
+    def centred(self, nodes: Nodes, totals: NDArray[np.int64], pairs: NDArray[np.int64]) -> MemoryCentred:
+        """See Partition."""
+        return MemoryCentred(pairs, node_places(self.leaves()[: len(pairs)], nodes), totals, self._threads)
+
+
+class MemoryEntries:
+    """See Entries."""
+
+    def __init__(self, entries: NDArray[np.uint16]) -> None:
+        self._entries = entries
+
+    def part(self, first: int, stop: int) -> NDArray[np.uint16]:
+        """See Entries."""
+        return self._entries[first:stop]
 
 
 class MemoryRows:
@@ -71,6 +98,19 @@ class MemoryRows:
         """See RowStore."""
         everyone = MemoryPartition(_native.gbdt.RowPartition(self.n_rows))
         return self.left_bits(everyone, np.zeros_like(features), features, split_bins, default_left)
+
+    def split_bits(self, splits: Splits) -> MemorySplitBits:
+        """See RowStore."""
+        packed = self.row_bits(splits.feature, splits.bin, splits.default_left)
+        return MemorySplitBits(packed, len(splits), self.n_rows, self._n_train)
+
+    def integer_pairs(self, integers: NDArray[np.int64]) -> NDArray[np.int64]:
+        """See RowStore."""
+        return integer_pairs(integers)
+
+    def encrypted_columns(self, setup: ColumnSetup) -> MemoryEncrypted:
+        """See RowStore."""
+        return MemoryEncrypted(setup, self._threads)
 
     def histogram(
         self, partition: MemoryPartition, nodes: Nodes, pairs: NDArray[np.int64], features: Nodes | None
@@ -122,6 +162,13 @@ def bin_numbers(bins: _native.gbdt.Bins, features: Nodes, first: int, stop: int)
     for place, feature in enumerate(features.tolist()):
         numbers[place] = bins.column(feature, first, stop)
     return numbers
+
+
+def entries_of(leaves: Nodes, nodes: Nodes) -> NDArray[np.uint16]:
+    """See Entries: from the node of every row."""
+    entry = np.zeros(max(int(leaves.max(initial=0)), int(nodes.max(initial=0))) + 1, dtype=np.uint16)
+    entry[nodes] = np.arange(1, len(nodes) + 1, dtype=np.uint16)
+    return entry.take(leaves)
 
 
 def training_rows(sampled: Nodes | None, n_train: int, n_rows: int) -> Nodes | None:

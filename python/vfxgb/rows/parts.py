@@ -16,6 +16,15 @@ Nodes: TypeAlias = NDArray[np.int32]
 # A Partition and Pairs of the store that is asked.
 OwnPartition: TypeAlias = Any
 OwnPairs: TypeAlias = Any
+# CentredRows (integers.py) over it.
+OwnCentred: TypeAlias = Any
+
+
+class Entries(Protocol):
+    """For every row the place of its node in a list, from 1 on; 0 for rows of no listed node."""
+
+    def part(self, first: int, stop: int) -> NDArray[np.uint16]:
+        """Those of rows `first` to `stop` - 1."""
 
 
 class Partition(Protocol):
@@ -52,6 +61,15 @@ class Partition(Protocol):
 
     def gather_bits(self, nodes: Nodes, bits: bytes | memoryview) -> bytes:
         """See _native.gbdt.RowPartition.gather_bits. Raises ValueError."""
+
+    def entries(self, nodes: Nodes) -> Entries:
+        """The place of every row's node in `nodes`, at most 65,535 of them."""
+
+    def left_sums(self, nodes: Nodes, bits: bytes | memoryview, pairs: OwnPairs) -> NDArray[np.int64]:
+        """See _native.gbdt.left_node_sums."""
+
+    def centred(self, nodes: Nodes, totals: NDArray[np.int64], pairs: OwnPairs) -> OwnCentred:
+        """The centred gradients of the rows of `nodes` (ascending), whose sums of pairs are totals[m, 2]."""
 
 
 class Pairs(Protocol):

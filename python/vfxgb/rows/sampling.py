@@ -160,8 +160,18 @@ class ColumnSampler:
 
 def random_words(seed: int, count: int, purpose: str, *place: int, first: int = 0) -> NDArray[np.uint64]:
     """`count` random 64-bit words, from word `first` on, of a sequence that is a function of the other arguments."""
+    return stream_words(word_stream(seed, purpose, *place), count, first)
+
+
+def word_stream(seed: int, purpose: str, *place: int) -> bytes:
+    """The key of a sequence of words: who has it knows the sequence, and no other one of the same seed."""
     text = ":".join([str(seed), purpose, *(str(number) for number in place)])
-    key = np.frombuffer(hashlib.sha256(text.encode()).digest()[:16], dtype="<u8").astype(np.uint64)
+    return hashlib.sha256(text.encode()).digest()[:16]
+
+
+def stream_words(stream: bytes, count: int, first: int = 0) -> NDArray[np.uint64]:
+    """`count` words of a sequence, from word `first` on."""
+    key = np.frombuffer(stream, dtype="<u8").astype(np.uint64)
     generator = np.random.Philox(key=key)
     # One step of the generator makes four words.
     generator.advance(first // 4)

@@ -1,4 +1,4 @@
-"""Seconds per party and phase of a run, and the operations that a protocol counts."""
+"""Seconds per party and phase of a run, wall and processor, and the operations that a protocol counts."""
 
 import time
 from types import TracebackType

@@ -16,6 +16,7 @@ those of that round.
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -71,7 +72,7 @@ class PassiveInput:
     `privacy` is where releases are kept over all runs; None keeps them for this run only. `ids` are uint8[n_rows, 16],
     different for different rows; None means that a row is known by its place. `engine` is where the rows lie and are
     worked on, None for this process; only with an engine may `table` be a description of where to read it. `line` is
-    what is known of the line to the active party.
+    what is known of the line to the active party. `kept_in` is a folder for what the party counts over all runs.
     """
 
     table: Table | Source
@@ -85,6 +86,7 @@ class PassiveInput:
     ids: NDArray[np.uint8] | None = None
     engine: Engine | None = None
     line: KnownLine = UNKNOWN_LINE
+    kept_in: Path | None = None
 
 
 class PassiveParty:
@@ -152,6 +154,8 @@ class PassiveParty:
             self._keeper.keep()
 
     def _take_part(self) -> None:
+        names = self._given.table.names
+        self._channel.send(Ready(n_features=len(names), state_digest=self._keeper.last.state_digest))
         handlers: Handlers = {**self._rounds.handlers, EndRound: self._end_round, Prepare: self._prepare_role}
         while True:
             with self.timings.phase("wait"):
@@ -248,6 +252,7 @@ class PassiveParty:
                 split_rule=setup.split_rule,
                 score_bits=setup.score_bits,
                 secret=self._keeper.salt.encode(),
+                kept_in=self._given.kept_in,
             )
         )
         run = PassiveRun(
@@ -258,7 +263,6 @@ class PassiveParty:
             if spec.shows_nodes
             else HiddenRounds(run, cast("HiddenPassiveRole", self._role))
         )
-        self._channel.send(Ready(n_features=len(table.names), state_digest=self._keeper.last.state_digest))
 
     def _bin(self, setup: Setup, spec: ProtocolSpec, own_params: Any) -> BinnedTable:
         given = self._given

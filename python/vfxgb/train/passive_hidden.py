@@ -97,6 +97,8 @@ class HiddenRounds(PassiveRounds):
     def _file(self, message: TreePlaces, resolved: Resolved) -> None:
         what = f"{self._party} placing splits of tree {message.tree}"
         kept = self._positions(message.kept, len(resolved.feature), what)
+        if resolved.told is not None and not resolved.told[kept].all():
+            raise MessageError(f"{what}: found a split that this party has withheld, wanted those that it has told")
         above = unpack_array(message.above, np.int32, (len(kept),), what).tolist()
         number, log = self._number(message.tree), self._run.splits
         if not log.fits(number, self._depth, above):

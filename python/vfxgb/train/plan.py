@@ -4,13 +4,13 @@ Both are made once, by whoever starts a run, and go unchanged through every laye
 process, sides.py, and the active party's or passive party's loop.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from vfxgb.contract import EngineOptions, ProtocolSpec, TranscriptSink
-from vfxgb.errors import ParameterError, ProtocolParameterError
+from vfxgb.errors import ParameterError, ProtocolParameterError, VfxgbError
 from vfxgb.model.shares import ActiveShare, PassiveShare
 from vfxgb.params import SplitRule, TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name, require_consent, shipped_protocols
@@ -59,16 +59,9 @@ class RunPlan:
         nodes do not allow.
         """
         spec, own_params = resolve_protocol(protocol, protocol_params)
-        if params.split_rule is None:
-            params = replace(params, split_rule=cast("SplitRule", spec.split_rules[0]))
-        check_hidden_nodes(spec, params.min_bucket_rows, params.told_sample)
-        check_split_rule(spec, params.rule, params.score_bits)
-        check_refused(spec, params)
-        if params.rounding != "nearest" and not spec.exact:
-            raise ParameterError(
-                f"planning a run: rounding={params.rounding!r} with protocol {spec.name!r}, wanted 'nearest': "
-                "leaf weights from the true gradients would undo what the protocol replaces; leave rounding out"
-            )
+        params = _with_rule(spec, params)
+        for error in refusals(spec, params):
+            raise error
         default_bins = params.max_bin is None
         if default_bins:
             params = replace(params, max_bin=spec.default_bins)
@@ -104,54 +97,79 @@ def resolve_protocol(name: str, given: Mapping[str, Any] | None) -> tuple[Protoc
     return spec.under(params), params
 
 
+def refusals(spec: ProtocolSpec, params: TrainParams) -> Iterator[VfxgbError]:
+    """Everything of these parameters of training that the protocol cannot have, each with what to do instead."""
+    params = _with_rule(spec, params)
+    yield from _hidden_nodes(spec, params.min_bucket_rows, params.told_sample)
+    yield from _split_rule(spec, params.rule, params.score_bits)
+    given = {name: getattr(params, name) for name in spec.refused}
+    if "max_delta_step" in given:
+        given["max_delta_step"] = params.delta_step
+    for name, value in given.items():
+        if value:
+            yield ParameterError(
+                f"planning a run: {name}={value!r} with protocol {spec.name!r}, wanted none: {spec.refused[name]}"
+            )
+    if params.rounding != "nearest" and not spec.exact:
+        yield ParameterError(
+            f"planning a run: rounding={params.rounding!r} with protocol {spec.name!r}, wanted 'nearest': "
+            "leaf weights from the true gradients would undo what the protocol replaces; leave rounding out"
+        )
+
+
 def check_hidden_nodes(spec: ProtocolSpec, min_bucket_rows: int, told_sample: bool) -> None:
     """Raise ProtocolParameterError for what passive parties cannot do, or must not know, where nodes are hidden.
 
     All else works as with nodes that are shown: eval sets, samples of rows and columns, missing values, constraints,
     several outputs and passive parties, rows in shards, and runs that are resumed.
     """
-    if spec.shows_nodes:
-        return
-    what = f"protocol {spec.name!r} hides nodes from passive parties"
-    if min_bucket_rows > 1:
-        raise ProtocolParameterError(
-            f"{what}, which cannot count the rows of a node then: found min_bucket_rows={min_bucket_rows}, wanted 1; "
-            "leave it out, or show nodes"
-        )
-    if told_sample:
-        raise ProtocolParameterError(
-            f"{what}, which must not know the rows of a round then: found told_sample=True; leave it out, or show nodes"
-        )
+    for error in _hidden_nodes(spec, min_bucket_rows, told_sample):
+        raise error
 
 
 def check_split_rule(spec: ProtocolSpec, split_rule: str, score_bits: int | None) -> None:
     """Raise ParameterError for a rule of splits by which the protocol cannot choose."""
+    for error in _split_rule(spec, split_rule, score_bits):
+        raise error
+
+
+def _with_rule(spec: ProtocolSpec, params: TrainParams) -> TrainParams:
+    """Return the parameters with the protocol's own rule of splits where the user gave none."""
+    if params.split_rule is not None:
+        return params
+    return replace(params, split_rule=cast("SplitRule", spec.split_rules[0]))
+
+
+def _hidden_nodes(spec: ProtocolSpec, min_bucket_rows: int, told_sample: bool) -> Iterator[ProtocolParameterError]:
+    if spec.shows_nodes:
+        return
+    what = f"protocol {spec.name!r} hides nodes from passive parties"
+    if min_bucket_rows > 1:
+        yield ProtocolParameterError(
+            f"{what}, which cannot count the rows of a node then: found min_bucket_rows={min_bucket_rows}, wanted 1; "
+            "leave it out, or show nodes"
+        )
+    if told_sample:
+        yield ProtocolParameterError(
+            f"{what}, which must not know the rows of a round then: found told_sample=True; leave it out, or show nodes"
+        )
+
+
+def _split_rule(spec: ProtocolSpec, split_rule: str, score_bits: int | None) -> Iterator[ParameterError]:
     if split_rule not in spec.split_rules:
         able = [name for name in shipped_protocols() if split_rule in protocol_by_name(name).split_rules]
         others = f", or one of the protocols {', '.join(able)}" if able else ""
-        raise ParameterError(
+        yield ParameterError(
             f"planning a run: split_rule={split_rule!r} with protocol {spec.name!r}, wanted one of "
             f"{', '.join(map(repr, spec.split_rules))}: the active party opens no exact sums of candidates that it "
             f"could score otherwise; leave split_rule out{others}"
         )
     if score_bits is not None and not spec.integer_scores:
-        raise ParameterError(
+        yield ParameterError(
             f"planning a run: score_bits={score_bits} with protocol {spec.name!r}, wanted None: its sums are those of "
             "gradients, which are not rounded for each node; leave score_bits out, or take protocol 'plain' with "
             "hide_nodes=True"
         )
-
-
-def check_refused(spec: ProtocolSpec, params: TrainParams) -> None:
-    """Raise ParameterError for a parameter of training that the protocol cannot have, with what to do instead."""
-    given = {name: getattr(params, name) for name in spec.refused}
-    if "max_delta_step" in given:
-        given["max_delta_step"] = params.delta_step
-    for name, value in given.items():
-        if value:
-            raise ParameterError(
-                f"planning a run: {name}={value!r} with protocol {spec.name!r}, wanted none: {spec.refused[name]}"
-            )
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,10 @@ COLUMNS_WITHHELD = "column sampling by level or node withholds those of a featur
 NOT_COUNTED = (
     "{party} is not told which rows are in a node: nobody can count which of the sums it showed are over few rows"
 )
+SPLITS_WITHHELD = (
+    "{party} did not tell the rows of {count:,} of its winning splits, which were beyond {limit} of its consent; a "
+    "larger {limit} gives these splits to the model, and their rows' bits to the active party"
+)
 SLOTS_GUESSED = (
     "colsample_bynode draws the features of a node from random_state: a passive party that knows it can tell the open "
     "nodes of a level apart, though not their rows"
@@ -156,6 +160,10 @@ def enter(ledger: Ledger, follower: PassiveParty) -> None:
         ledger.small_sums[follower.party] = follower.disclosed.small_sums
     elif follower.disclosed.opened_equations:
         ledger.notes.append(NOT_COUNTED.format(party=follower.party))
+    withheld = {"max_wins": follower.disclosed.withheld_wins, "max_won_columns": follower.disclosed.withheld_columns}
+    for limit, count in withheld.items():
+        if count:
+            ledger.notes.append(SPLITS_WITHHELD.format(party=follower.party, count=count, limit=limit))
     if follower.disclosed.opened_equations:
         ledger.opened[follower.party] = Opened(follower.disclosed.opened_equations, follower.n_train)
     ledger.begun[follower.party] = (follower.begun.total, follower.begun.again)

@@ -18,6 +18,13 @@ What a party knows by itself arrives as notes (name, round, tree, array), -1 whe
     left-sums:DEPTH:PARTY  int64[built nodes, candidates, 2]   active party, per round and tree: sums it opened;
                                                            zero where they were withheld or not opened
     order         int64[candidates]          passive party, per round and tree: position j stands for candidate order[j]
+
+and where nodes are hidden (protocol `sealed`), per round and tree, with k splits that PARTY has won at that depth:
+
+    left-bits:DEPTH:PARTY  int32[n_train]    active party: +i for a row that goes left at the i-th of them (i from
+                                             1 on), -i for one that goes right, 0 for rows of other nodes
+    won:DEPTH     int32[k, 3]                passive party: feature, bin and default direction of each, also of those
+                                             that the active party then refuses
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -108,7 +108,7 @@ class Grower:
         with self._how.timings.phase("integers"):
             for tree in trees:
                 place = (seed, gradients.round, depth)
-                made = node_integers(np.asarray(tree.pairs), tree.level, params.score_bits, *place)
+                made = node_integers(tree.pairs, tree.level, params.score_bits, *place)
                 tree.level = replace(tree.level, integers=made)
 
     def _grow_level(self, level: ActiveLevel, trees: list[GrowingTree], passives: PassiveParties | None) -> None:

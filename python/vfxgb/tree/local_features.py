@@ -11,7 +11,6 @@ from vfxgb.rows.base import RowStore
 from vfxgb.rows.shown_cuts import ShownCuts
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.growing import GrowingTree, OwnedSplits
-from vfxgb.tree.node_integers import integer_pairs
 from vfxgb.tree.proposal import CentredRule, SumTable
 from vfxgb.tree.split_weights import SplitWeights
 
@@ -29,7 +28,7 @@ class OwnFeatures:
         self._binned = binned
         self._constraints = constraints
         self._params = params
-        self._threads = threads
+        self.threads = threads
         self._weights = SplitWeights(self.rows, binned.has_missing) if params.rule == "centred" else None
         self._lists: list[CandidateList] = []
         self._tables: list[SumTable] = []
@@ -44,11 +43,11 @@ class OwnFeatures:
     def begin_tree(self, features: list[NDArray[np.int32]]) -> None:
         """A new round; `features[k]`: the features (positions, ascending) that tree k may use."""
         self._lists = [
-            CandidateList(self.rows, self._binned.has_missing, allowed, self._constraints, None, self._threads)
+            CandidateList(self.rows, self._binned.has_missing, allowed, self._constraints, None, self.threads)
             for allowed in features
         ]
         self._tables = [
-            SumTable(candidates.constraint, self._threads, self._rule(candidates)) for candidates in self._lists
+            SumTable(candidates.constraint, self.threads, self._rule(candidates)) for candidates in self._lists
         ]
         self._cuts = [ShownCuts(self.rows, allowed, self._params.min_bucket_rows) for allowed in features]
 
@@ -71,7 +70,7 @@ class OwnFeatures:
         )
         integers = None
         if level.integers is not None:
-            pairs = self.rows.pairs(integer_pairs(level.integers))
+            pairs = self.rows.integer_pairs(level.integers)
             integers = candidates.left_sums(tree.partition, level.nodes, pairs, allowed, cuts)[:, :, 0]
         return self._tables[tree.tree].propose(level, left, integers)
 

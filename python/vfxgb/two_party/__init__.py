@@ -9,9 +9,10 @@ README.md has the rule, the argument and the costs.
 """
 
 from vfxgb.two_party.correlations import Correlations, request_sizes
-from vfxgb.two_party.plan import ArgmaxPlan, Demand, FlightSize, flight_bytes_of, noise_limit, plan_argmax
+from vfxgb.two_party.plan import ArgmaxPlan, Demand, flight_bytes_of, noise_limit, plan_argmax
 from vfxgb.two_party.rule import argmax
 from vfxgb.two_party.tournament import NOT_YOURS, ActiveArgmax, Argmax, PassiveArgmax, run, total_demand
+from vfxgb.two_party.turns import FlightSize
 from vfxgb.two_party.winners import WinnerShares, code_fields
 
 __all__ = [

@@ -25,7 +25,8 @@ from vfxgb.errors import TransferError
 from vfxgb.ot import Place, Receiver, ReceiverBatch, Sender, SenderBatch, SilentReceiver, SilentSender
 from vfxgb.ot.transfers import TransferSettings, request_bytes
 from vfxgb.ot.wire import Bytes
-from vfxgb.two_party.plan import TABLE_TRANSFERS, Demand, FlightSize
+from vfxgb.two_party.plan import TABLE_TRANSFERS, Demand
+from vfxgb.two_party.turns import FlightSize
 
 # Transfers of a batch: a megabyte of rows at a time, however many are wanted.
 BATCH_TRANSFERS = 1 << 16

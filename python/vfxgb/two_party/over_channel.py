@@ -18,12 +18,9 @@ def play(channel: Channel, argmax: Argmax) -> None:
     """Play all flights of an argmax, of which the other party plays its own side. Raises what Argmax.receive does."""
     while not argmax.finished:
         opening = argmax.opening
-        data = argmax.send()
-        if data:
-            nodes = argmax.plan.nodes
-            channel.send(ArgmaxWinners(nodes, pack_bytes(data)) if opening else ArgmaxFlight(pack_bytes(data)))
-        if not argmax.expects:
-            argmax.receive(b"")
+        if argmax.sends:
+            data = pack_bytes(argmax.send())
+            channel.send(ArgmaxWinners(argmax.plan.nodes, data) if opening else ArgmaxFlight(data))
         elif opening:
             argmax.receive(channel.recv(ArgmaxWinners).data)
         else:

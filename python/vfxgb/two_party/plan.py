@@ -1,6 +1,6 @@
 """The shape of an argmax, agreed on by both parties: groups, what it takes from the stock, its flights and bytes.
 
-A *flight* is one message, or one each way at the same time: half a round trip. Larger groups take fewer stages and so
+A *flight* is one message, half a round trip; the parties take turns (turns.py). Larger groups take fewer stages and so
 fewer flights, and more bytes: all members of a group are compared with each other. `plan_argmax` weighs them against
 each other; what wins does not depend on it.
 """
@@ -12,6 +12,7 @@ from typing import NamedTuple
 from vfxgb import _native
 from vfxgb.errors import CapacityError
 from vfxgb.ot.transfer_bits import DEFAULT_TRANSFER_BITS, pieces
+from vfxgb.two_party.turns import FlightSize, take_turns
 
 MAX_VALUE_BITS = _native.two_party.max_value_bits
 # Bits below Delta that numbers keep from stage to stage, and above V: room for sums of two, and the sign.
@@ -46,13 +47,6 @@ class Demand(NamedTuple):
     def plus(self, other: "Demand") -> "Demand":
         """Both together."""
         return Demand(*(a + b for a, b in zip(self, other, strict=True)))
-
-
-class FlightSize(NamedTuple):
-    """Bytes in each direction, without what seals a message; 0 where nothing is sent."""
-
-    to_passive: int
-    to_active: int
 
 
 @dataclass(frozen=True)
@@ -105,14 +99,19 @@ class ArgmaxPlan:
         return Demand(*self.native.demand)
 
     @property
-    def flights(self) -> tuple[FlightSize, ...]:
-        """The flights of the tournament, without the opening of the winners."""
-        return tuple(FlightSize(*sizes) for sizes in self.native.flights)
+    def exchanges(self) -> tuple[FlightSize, ...]:
+        """The exchanges of the tournament, without the opening of the winners."""
+        return tuple(FlightSize(*sizes) for sizes in self.native.exchanges)
 
     @property
     def opening(self) -> FlightSize:
-        """The last flight, in which each party is told what it may know of the winners."""
+        """The last exchange, in which each party is told what it may know of the winners."""
         return FlightSize(self.nodes * field_bytes(self.index_bits), self.nodes * field_bytes(1) if self.own else 0)
+
+    def flights(self, opens: bool = True) -> tuple[FlightSize, ...]:
+        """The flights, with those of the opening if the winners are opened."""
+        exchanges = (*self.exchanges, self.opening) if opens else self.exchanges
+        return tuple(turn.size(exchanges) for turn in take_turns(exchanges))
 
     def transfer_bytes(self, transfer_bits: int = DEFAULT_TRANSFER_BITS) -> int:
         """Bytes of the transfers, both ways, rounded up to whole ones; without what seals and rounds their batches."""
@@ -187,10 +186,11 @@ def _cheapest(
         return 0, ()
     best: tuple[int, tuple[int, ...]] | None = None
     for group in range(2, min(entrants, LARGEST_GROUP) + 1):
-        demand, flights = _native.two_party.stage_cost(value_bits, nodes, entrants, group, code_bits)
-        own = _transfer_bits(Demand(*demand), transfer_bits) + 8 * sum(map(sum, flights))
+        demand, exchanges = _native.two_party.stage_cost(value_bits, nodes, entrants, group, code_bits)
+        own = _transfer_bits(Demand(*demand), transfer_bits) + 8 * sum(map(sum, exchanges))
         rest, groups = _cheapest(value_bits, nodes, -(-entrants // group), code_bits, transfer_bits, flight_bytes)
-        cost = own + 8 * flight_bytes * len(flights) + rest
+        # A stage ends with the passive party, whose choices begin the next one: an even number of flights.
+        cost = own + 8 * flight_bytes * (len(exchanges) // 2 * 2) + rest
         if best is None or cost < best[0]:
             best = cost, (group, *groups)
     assert best is not None  # noqa: S101 - two entrants or more make a group

@@ -6,11 +6,13 @@
 
 Extras are the active party's own best and, with several passive parties, the winner of those before. tau is the coin
 of the node, 1 or -1. It decides ties of pairs and nothing else. How a tournament is cut into groups
-does not show in its result.
+does not show in its result. Who wins among candidates is numeric/tournament.py's to say.
 """
 
 import numpy as np
 from numpy.typing import NDArray
+
+from vfxgb.numeric.tournament import largest
 
 
 def argmax(
@@ -25,18 +27,12 @@ def argmax(
     order: the column that stands at each place of the tournament; as they stand for None. extras: int64[nodes, k], of
     any sign, whose absolute values enter; the active party's own best is the first of them.
     """
-    nodes, count = values.shape
+    count = values.shape[1]
     columns = np.arange(count) if order is None else np.asarray(order)
-    placed = (tau[:, np.newaxis] * values)[:, columns]
-    size = np.abs(placed)
-    first, second = size[:, 0 : count - count % 2 : 2], size[:, 1::2]
-    second_wins = (second > first) | ((second == first) & (placed[:, 0 : count - count % 2 : 2] < 0))
-    left = np.arange(0, count, 2) + np.zeros((nodes, 1), dtype=np.int64)
-    left[:, : count // 2] += second_wins
-    entrants = np.take_along_axis(size, left, axis=1)
-    names = columns[left].astype(np.int64)
-    if extras is not None:
-        entrants = np.hstack([np.abs(extras), entrants])
-        names = np.hstack([count + np.arange(extras.shape[1]) + np.zeros((nodes, 1), dtype=np.int64), names])
+    index, size = largest((tau[:, np.newaxis] * values)[:, columns])
+    winner: NDArray[np.int64] = columns[index].astype(np.int64)
+    if extras is None:
+        return winner
+    entrants = np.hstack([np.abs(extras), size[:, np.newaxis]])
     best = np.argmax(entrants, axis=1)  # the first of the largest
-    return np.asarray(names[np.arange(nodes), best])
+    return np.where(best < extras.shape[1], count + best, winner)

@@ -1,13 +1,14 @@
 """The largest of shared numbers in absolute value, for all nodes of a level at once: one party's side.
 
     argmax = ActiveArgmax(plan, correlations, shares, own)      the active party; PassiveArgmax(plan, ..., shares)
-    message = argmax.step()                                     what it sends first, b"" where it sends nothing
-    message = argmax.step(received)                             for each flight: b"" where nothing was sent
-    argmax.won                                                  after the last
+    while not argmax.finished:
+        if argmax.sends: put(argmax.send())                     the parties take turns, the passive one begins
+        else: argmax.receive(get())
+    argmax.won
 
-or `run(argmax, put, get)` over any link. What is sent is masked. The last flight, the *opening*, tells the passive
-party which of its candidates won or that none did, and the active party whether its own did. Without it (`opens=False`)
-the winners stay shared, for a tournament with another party (winners.py).
+What is sent is masked. The last exchange, the *opening*, tells the passive party which of its candidates won or that
+none did, and the active party whether its own did. Without it (`opens=False`) the winners stay shared, for a tournament
+with another party (winners.py).
 """
 
 from collections.abc import Callable
@@ -20,7 +21,8 @@ from vfxgb.errors import CapacityError, TransferError
 from vfxgb.ot.wire import Bytes
 from vfxgb.threads import resolve_threads
 from vfxgb.two_party.correlations import Correlations
-from vfxgb.two_party.plan import ArgmaxPlan, Demand, FlightSize, field_bytes
+from vfxgb.two_party.plan import ArgmaxPlan, Demand, field_bytes
+from vfxgb.two_party.turns import FlightSize, Progress, Turn, take_turns
 from vfxgb.two_party.winners import WinnerShares, entrants
 from vfxgb.two_party.wire import FlightLine
 
@@ -59,75 +61,78 @@ class Argmax:
         self._native = _native.two_party.Tournament(
             plan.native, np.ascontiguousarray(shares), values, codes, correlations.native, resolve_threads(threads)
         )
-        self._flights = (*plan.flights, plan.opening) if opens else plan.flights
+        self._exchanges = (*plan.exchanges, plan.opening) if opens else plan.exchanges
+        self._turns = take_turns(self._exchanges)
         self._flight = 0
-        self._sent = False
+        self._progress = Progress(self.active, self._exchanges)
+        # Parts of exchanges that go with the next flight of this party.
+        self._outgoing: list[bytes] = []
         self._opened: NDArray[np.uint64] | None = None
 
     @property
     def flights(self) -> tuple[FlightSize, ...]:
         """All flights, with the opening if there is one."""
-        return self._flights
+        return tuple(turn.size(self._exchanges) for turn in self._turns)
 
     @property
     def finished(self) -> bool:
         """Whether the last flight is over."""
-        return self._flight == len(self._flights)
+        return self._flight == len(self._turns)
 
     @property
-    def expects(self) -> bool:
-        """Whether the other party sends something in the flight that is next or under way."""
-        return not self.finished and self._incoming > 0
+    def sends(self) -> bool:
+        """Whether the next flight is this party's."""
+        return not self.finished and self._turns[self._flight].by_active == self.active
 
     @property
     def opening(self) -> bool:
-        """Whether the flight that is next or under way tells the parties who won."""
-        return self._opens and self._flight == len(self._flights) - 1
-
-    @property
-    def _incoming(self) -> int:
-        size = self._flights[self._flight]
-        return size.to_active if self.active else size.to_passive
-
-    @property
-    def _outgoing(self) -> int:
-        size = self._flights[self._flight]
-        return size.to_passive if self.active else size.to_active
+        """Whether the next flight tells its receiver who won."""
+        return self._opens and not self.finished and self._turns[self._flight].parts[-1] == len(self._exchanges) - 1
 
     def send(self) -> bytes:
-        """What this party sends in the flight that is next; empty where it sends nothing. TransferError out of turn."""
-        self._check_turn(False)
-        payload = self._opening_payload() if self.opening else self._native.send()
-        self._sent = True
-        return self._line.seal(self._flight, payload) if self._outgoing else b""
+        """The next flight, which is this party's. TransferError out of turn."""
+        self._check_turn(sends=True)
+        if not self._outgoing:  # nothing has come yet
+            self._advance([])
+        payload, self._outgoing = b"".join(self._outgoing), []
+        self._flight += 1
+        return self._line.seal(self._flight - 1, payload)
 
     def receive(self, message: Bytes) -> None:
-        """What the other party sent in that flight, empty where it sends nothing.
+        """Take the next flight, which is the other party's.
 
         TransferError for bytes that are something else, before anything is made of them; then the right ones may still
         come.
         """
-        self._check_turn(True)
-        payload: Bytes = b""
-        if self._incoming:
-            payload = self._line.unseal(message, self._flight, self._incoming)
-        elif len(message):
-            raise TransferError(
-                f"argmax {self._line.number} with {self._line.peer}: found {len(message)} bytes in flight "
-                f"{self._flight}, wanted none: the other party sends nothing there"
-            )
-        if self.opening:
-            self._opened = self._read_opening(payload)
-        else:
-            self._native.receive(payload)
-        self._sent = False
+        self._check_turn(sends=False)
+        turn = self._turns[self._flight]
+        payload = self._line.unseal(message, self._flight, sum(turn.size(self._exchanges)))
+        parts, first = [], 0
+        for number in turn.parts:
+            stop = first + sum(Turn(turn.by_active, (number,)).size(self._exchanges))
+            parts.append(payload[first:stop])
+            first = stop
         self._flight += 1
+        self._advance(parts)
 
-    def step(self, received: Bytes | None = None) -> bytes:
-        """Take what arrived in a flight, None before the first, and return what is sent in the next; b"" at the end."""
-        if received is not None:
-            self.receive(received)
-        return b"" if self.finished else self.send()
+    def _advance(self, parts: list[memoryview]) -> None:
+        """Go on with the parts that came, and make all of this party's that can be made."""
+        progress = self._progress
+        while not progress.over:
+            opening = self._opens and progress.place == len(self._exchanges) - 1
+            if not progress.made:
+                made = self._opening_payload() if opening else self._native.send()
+                if made:
+                    self._outgoing.append(made)
+                progress.make()
+            if progress.other and not parts:
+                return
+            payload: Bytes = parts.pop(0) if progress.other else b""
+            if opening:
+                self._opened = self._read_opening(payload)
+            else:
+                self._native.receive(payload)
+            progress.take()
 
     @property
     def winners(self) -> WinnerShares:
@@ -165,19 +170,19 @@ class Argmax:
         mine = codes >> np.uint64(self.plan.index_bits) if self.active else codes
         return np.asarray((mine ^ _unpack(payload, self.plan.nodes, bits)) & _ones(bits))
 
-    def _check_turn(self, sent: bool) -> None:
-        if self.finished or sent != self._sent:
-            wanted = "nothing more" if self.finished else ("send" if not self._sent else "receive")
+    def _check_turn(self, sends: bool) -> None:
+        if self.finished or sends != self.sends:
+            wanted = "nothing more" if self.finished else ("send" if self.sends else "receive")
             raise TransferError(
-                f"argmax {self._line.number} with {self._line.peer}: flight {self._flight} of {len(self._flights)}: "
-                f"found a call of {'receive' if sent else 'send'}, wanted {wanted}"
+                f"argmax {self._line.number} with {self._line.peer}: flight {self._flight} of {len(self._turns)}: "
+                f"found a call of {'send' if sends else 'receive'}, wanted {wanted}"
             )
 
     def _check_won(self, over: bool) -> None:
         if not over:
             raise TransferError(
                 f"argmax {self._line.number} with {self._line.peer}: found flight {self._flight} of "
-                f"{len(self._flights)}, wanted the last: winners are known after it"
+                f"{len(self._turns)}, wanted the last: winners are known after it"
             )
 
     def _known(self) -> NDArray[np.uint64]:
@@ -186,7 +191,7 @@ class Argmax:
         return self._opened
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.plan}, flight {self._flight} of {len(self._flights)})"
+        return f"{type(self).__name__}({self.plan}, flight {self._flight} of {len(self._turns)})"
 
 
 class ActiveArgmax(Argmax):
@@ -251,10 +256,10 @@ class PassiveArgmax(Argmax):
 def run(argmax: Argmax, put: Callable[[bytes], None], get: Callable[[], Bytes]) -> None:
     """Play all flights over a link: `put` sends a message, `get` waits for the next one."""
     while not argmax.finished:
-        message = argmax.send()
-        if message:
-            put(message)
-        argmax.receive(get() if argmax.expects else b"")
+        if argmax.sends:
+            put(argmax.send())
+        else:
+            argmax.receive(get())
 
 
 def total_demand(plans: "list[ArgmaxPlan]") -> Demand:

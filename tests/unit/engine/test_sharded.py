@@ -6,13 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vfxgb import _native
+from vfxgb.contract import LevelNodes
 from vfxgb.data.table import Table
+from vfxgb.engine import split_bits
 from vfxgb.engine.base import join_all
 from vfxgb.engine.local import LocalEngine
 from vfxgb.engine.parts import Division, ShardedPairs, ShardedPartition
 from vfxgb.engine.table import ShardedTable
 from vfxgb.errors import EngineError
 from vfxgb.rows.memory import MemoryRows
+from vfxgb.rows.split_bits import Splits
+from vfxgb.tree.node_integers import node_integers
 
 MEMORY = 1 << 30
 
@@ -66,6 +70,11 @@ class Both:
             everyone = rows.row_bits(feature, place, direction)
             assert len(everyone) == (rows.n_rows + 7) // 8
             assert partition.gather_bits(node, everyone) == bits[0]
+        sums = [
+            partition.left_sums(node, bits[0], pairs).tolist()
+            for partition, pairs in ((self.one, self.pairs), (self.many, self.parts))
+        ]
+        assert sums[0] == sums[1]
         for partition in (self.one, self.many):
             assert partition.left_bits_size(node) == len(bits[0])
             partition.split(node, int32(next_node), int32(next_node + 1), bits[0])
@@ -134,6 +143,75 @@ def test_left_bits_from_bits_of_all_rows(sampled, engine):
         for bad in (vectors[:-1], vectors + b"0", bytes(width - 1) + b"\xff"):
             with pytest.raises(ValueError, match=r"bytes|spare bit"):
                 partition.gather_bits(nodes, bad)
+
+
+@pytest.mark.parametrize("score_bits", [12, 22, 44])
+@pytest.mark.parametrize("sampled", [False, True])
+def test_integers_of_open_nodes(sampled, score_bits, engine):
+    """Also integers that 32 bits do not hold; some shards have no training rows."""
+    rng = np.random.default_rng(12)
+    both = Both(engine, rng, sampled=sampled)
+    both.pairs[:, 1] = np.abs(both.pairs[:, 1]) + 1
+    both.pairs <<= 40
+    both.parts = both.sharded.pairs(both.pairs)
+    for depth in range(4):
+        both.split(rng, 1 + 2 * depth)
+    nodes = both.one.nodes()[1:]
+    none, rule = np.zeros(0, dtype=np.int64), _native.gbdt.SplitRule(1.0)
+    found = []
+    for rows, partition, pairs in ((both.here, both.one, both.pairs), (both.sharded, both.many, both.parts)):
+        totals = rows.node_sums(partition, nodes, pairs)
+        level = LevelNodes(1, nodes, totals, None, none, none, none, rule, partition)
+        integers = node_integers(pairs, level, score_bits, 7, 3, 4)
+        found.append(np.asarray(integers))
+        assert np.asarray(rows.integer_pairs(integers)).tolist() == [[value, 0] for value in found[-1].tolist()]
+    assert found[0].tolist() == found[1].tolist()
+    assert np.count_nonzero(found[0]) > 20
+    if score_bits == 44:
+        assert np.abs(found[0]).max() >= 1 << 31
+
+
+def test_entries_of_rows_in_parts(engine):
+    rng = np.random.default_rng(4)
+    both = Both(engine, rng)
+    for depth in range(4):
+        both.split(rng, 1 + 2 * depth)
+    nodes, leaves = both.one.nodes()[[3, 0, 2]], both.one.leaves()
+    wanted = [[*nodes.tolist()].index(leaf) + 1 if leaf in nodes else 0 for leaf in leaves.tolist()]
+    for partition in (both.one, both.many):
+        entries = partition.entries(nodes)
+        for first, stop in ((0, 203), (0, 8), (40, 140), (51, 52), (200, 203), (7, 7)):
+            part = entries.part(first, stop)
+            assert part.dtype == np.uint16
+            assert part.tolist() == wanted[first:stop]
+
+
+@given(seed=st.integers(0, 99), window=st.sampled_from([1, 40, 1 << 20]), data=st.data())
+def test_bits_of_splits_in_parts(seed, window, data, engine):
+    """Windows, parts and shards end at different rows; against a loop over rows."""
+    rng = np.random.default_rng(seed)
+    both = Both(engine, rng, n_rows=int(rng.integers(4, 300)), n_train=int(rng.integers(1, 5)))
+    k = int(rng.integers(0, 9))
+    feature = rng.integers(0, 3, k).astype(np.int32)
+    place = np.array([rng.integers(both.here.n_bins[f]) for f in feature], dtype=np.int32)
+    splits = Splits(feature, place, rng.random(k) < 0.5)
+    left = np.zeros((k, both.here.n_rows), dtype=bool)
+    for split in range(k):
+        column = both.here.bins.column(int(feature[split]))
+        missing = column == both.here.n_bins[feature[split]]
+        left[split] = np.where(missing, splits.default_left[split], column <= place[split])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(split_bits, "WINDOW_BYTES", window)
+        for rows in (both.here, both.sharded):
+            bits = rows.split_bits(splits)
+            assert bits.left_counts().tolist() == left[:, : both.n_train].sum(axis=1).tolist()
+            for _ in range(4):
+                first = 8 * data.draw(st.integers(0, (rows.n_rows - 1) // 8))
+                stop = data.draw(st.integers(first + 1, rows.n_rows))
+                chosen = np.flatnonzero(rng.random(k) < 0.5)
+                packed = np.packbits(left[:, first:stop], axis=1, bitorder="little")
+                assert bits.part(first, stop).tolist() == packed.tolist()
+                assert bits.part(first, stop, chosen).tolist() == packed[chosen].tolist()
 
 
 def test_what_comes_here_and_what_does_not(engine):

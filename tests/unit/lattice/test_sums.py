@@ -1,6 +1,8 @@
 """Sums of both parties' shares against plaintext: exact whatever the rows, columns, precision, ring, threads, loops."""
 
+import functools
 import itertools
+import operator
 
 import numpy as np
 import pytest
@@ -11,7 +13,16 @@ from lattice_runs import Table, draw_level, fitting, parties
 from property_tests import examples
 from vfxgb import _native
 from vfxgb.errors import CapacityError, LatticeError
-from vfxgb.lattice import HolderSettings, Level, RingChoice, choose_params, open_sums, weight_scale
+from vfxgb.lattice import (
+    ColumnSetup,
+    HeldRows,
+    HolderSettings,
+    Level,
+    RingChoice,
+    choose_params,
+    open_sums,
+    weight_scale,
+)
 
 
 @given(
@@ -80,9 +91,12 @@ def test_sums_of_shards_add_up() -> None:
         level = draw_level(both.holder, 5, 4)
         both.holder.check(level)
         parts = [shard.sums(level) for shard in shards]
-        for got, wanted in zip(map(sum, zip(*parts, strict=True)), everything.sums(level), strict=True):
-            np.testing.assert_array_equal(got, wanted)
-        nodes, shares = both.holder.mask(parts)
+        added, wanted = functools.reduce(operator.add, parts), everything.sums(level)
+        for name in ("w", "x"):
+            np.testing.assert_array_equal(getattr(added, name), getattr(wanted, name))
+        for name in ("squares", "plus", "minus"):
+            np.testing.assert_array_equal(getattr(added.norms, name), getattr(wanted.norms, name))
+        nodes, shares = both.holder.mask(added)
         total = shares.x + both.owner.shares(nodes)
         np.testing.assert_array_equal(open_sums(total, both.holder.params), table.sums(level)[shares.order])
         with pytest.raises(LatticeError, match="in shards"):
@@ -99,6 +113,28 @@ def test_columns_in_a_mapped_file(tmp_path) -> None:
         level = draw_level(both.holder, 3, 4)
         np.testing.assert_array_equal(both.sums(level), table.sums(level))
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["columns", "missing/columns"])
+def test_columns_that_there_is_no_room_for(name: str, tmp_path) -> None:
+    """240 terabytes, as a passive party may offer, and a folder that is gone."""
+    setup = ColumnSetup(choose_params(10**9), bytes(32), 30_000)
+    rows = setup.params.rows if name == "columns" else 10
+    with pytest.raises(LatticeError, match=r"keeping encrypted columns: 30000 columns of .* GB, which cannot be had"):
+        HeldRows(setup, 0, rows, tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mapped_file_is_read_again_after_it_was_given_back(tmp_path) -> None:
+    generator = np.random.default_rng(4)
+    words = generator.integers(0, 1 << 64, (70, 11), dtype=np.uint64)
+    for file in (None, str(tmp_path / "columns")):
+        columns = _native.lattice.Columns(0, 70, 11, file)
+        columns.set_rows(0, words)
+        columns.drop()
+        np.testing.assert_array_equal(columns.rows(0, 70), words)
+        # Rows are padded to whole cache lines.
+        assert columns.nbytes == 70 * 16 * 8
 
 
 def test_noise_is_what_the_parameters_say() -> None:
@@ -198,3 +234,40 @@ def test_the_words_of_a_part_are_those_of_the_whole() -> None:
     part = level.part(5, 10)
     assert (part.offsets.tolist(), part.rows.tolist(), part.weights.tolist()) == ([0, 2, 2, 3], [5, 9, 9], [2, 3, 5])
     assert _native.lattice.path_in_use() in _native.lattice.available_paths()
+
+
+@given(seed=st.integers(0, 1 << 32), rows=st.integers(0, 300), nodes=st.integers(0, 6))
+@examples(30)
+def test_nodes_of_leaves_are_the_naive_ones(seed: int, rows: int, nodes: int) -> None:
+    generator = np.random.default_rng(seed)
+    leaves = generator.integers(0, 8, rows).astype(np.int32)
+    of_leaf = generator.integers(-1, nodes, 8).astype(np.int32)
+    values = generator.integers(-2, 3, rows)
+    offsets, own, weights = _native.lattice.nodes_of_leaves(leaves, of_leaf, values, nodes)
+    level = Level(offsets, own, weights)
+    assert level.count == nodes
+    for node in range(nodes):
+        wanted = [row for row in range(rows) if of_leaf[leaves[row]] == node and values[row]]
+        part = slice(offsets[node], offsets[node + 1])
+        assert own[part].tolist() == wanted
+        assert weights[part].tolist() == values[wanted].tolist()
+    squares, plus, minus = _native.lattice.node_norms(offsets, own, weights, rows)
+    every = [weights[first:last].tolist() for first, last in itertools.pairwise(offsets.tolist())]
+    assert squares.tolist() == [sum(u * u for u in us) for us in every]
+    assert plus.tolist() == [sum(u for u in us if u > 0) for us in every]
+    assert minus.tolist() == [sum(-u for u in us if u < 0) for us in every]
+
+
+def test_leaves_that_are_none_are_refused() -> None:
+    leaves, of_leaf, values = np.zeros(2, dtype=np.int32), np.zeros(1, dtype=np.int32), np.ones(2, dtype=np.int64)
+    make = _native.lattice.nodes_of_leaves
+    for arguments, words in (
+        ((leaves + 1, of_leaf, values, 1), "a leaf that is none"),
+        ((leaves - 1, of_leaf, values, 1), "a leaf that is none"),
+        ((leaves, of_leaf + 1, values, 1), "a node that is none"),
+        ((leaves, of_leaf, values[:1], 1), "one leaf and one weight"),
+        ((leaves, of_leaf, values << 31, 1), "beyond 31 bits"),
+        ((leaves, of_leaf, -values << 31, 1), "beyond 31 bits"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            make(*arguments)

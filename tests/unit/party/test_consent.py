@@ -220,3 +220,23 @@ def test_a_party_that_demands_hidden_predictions() -> None:
     _consent(prediction="hidden").prediction(hidden=True)
     with pytest.raises(ConsentError, match=r"shop does not agree to an open prediction.*wanted a hidden one.*--hidden"):
         _consent(prediction="hidden").prediction(hidden=False)
+
+
+def test_limits_of_what_is_told_are_those_of_consent():
+    consent = _consent(max_won_columns=0.25, max_wins=40)
+    assert consent.local_params("sealed", {"setup_dir": "kept"}) == {
+        "setup_dir": "kept",
+        "max_won_columns": 0.25,
+        "max_wins": 40,
+    }
+    assert consent.limits("sealed", {}) == {"max_won_columns": 0.25, "max_wins": 40.0}
+    # Another protocol tells no rows split by split, and has no such limits.
+    assert consent.local_params("ot_shares", {}) == {}
+    assert consent.limits("ot_shares", {}) == {}
+    default = make_protocol_params(protocol_by_name("sealed"), {}).max_won_columns
+    assert _consent().limits("sealed", {}) == {"max_won_columns": default}
+
+
+def test_a_limit_of_consent_stands_in_consent_only():
+    with pytest.raises(ConsentError, match=r"shop setting up: found max_wins in \[protocol.local\], wanted it in"):
+        _consent().local_params("sealed", {"max_wins": 9})

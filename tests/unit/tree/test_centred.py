@@ -1,5 +1,7 @@
 """The parts of the rule `centred` against their naive twins: weights, integers of nodes, tournaments, choices."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,12 +13,12 @@ from vfxgb import _native
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.contract import LevelNodes, Proposals
 from vfxgb.data.table import Table
+from vfxgb.numeric.tournament import largest
 from vfxgb.rows.memory import MemoryPartition
 from vfxgb.rows.sampling import random_words
 from vfxgb.tree.choice import best_by_score
 from vfxgb.tree.node_integers import LEAST_ROWS, coins, fits_bits, node_integers
 from vfxgb.tree.split_weights import LEAST_WEIGHT, MOST_WEIGHT, WEIGHT_SQUARED_SHARE, SplitWeights, split_weights
-from vfxgb.tree.tournament import largest
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -96,7 +98,8 @@ def test_integers_of_nodes_are_the_naive_ones(seed, bits, size) -> None:
         expected[rows] = [coin * v for v in twin.node_integers(values, words[rows].tolist(), n, bits)]
     assert np.array_equal(found, expected)
     for threads in (2, 5):
-        assert np.array_equal(found, node_integers(pairs, nodes, bits, 11, 5, 2, threads))
+        again = replace(nodes, partition=MemoryPartition(nodes.partition.here, threads))
+        assert np.array_equal(found, node_integers(pairs, again, bits, 11, 5, 2))
 
 
 @given(seed=SEEDS, bits=st.integers(12, 24))

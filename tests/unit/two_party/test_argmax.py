@@ -138,8 +138,8 @@ def test_a_coin_decides_ties_of_pairs_and_nothing_else() -> None:
     assert (found[1][differ] // 2 == found[-1][differ] // 2).all()
 
 
-def test_a_run_over_a_link_and_step_by_step() -> None:
-    """`run` calls a link for what is sent and nothing else; `step` is the same without one."""
+def test_a_run_over_a_link() -> None:
+    """`run` calls a link for what is sent and received, and nothing else."""
     generator = np.random.default_rng(5)
     plan = plan_argmax(9, 3, 5)
     both = sides()
@@ -147,12 +147,7 @@ def test_a_run_over_a_link_and_step_by_step() -> None:
     values, own = generator.integers(1, 10, (3, 5)), np.array([-10, 0, 0])
     x, y = share(values, 9, generator)
     active, passive = ActiveArgmax(plan, both.active, x, own), PassiveArgmax(plan, both.passive, y)
-    to_active, to_passive = passive.step(), active.step()
-    steps = 1
-    while not active.finished:
-        to_active, to_passive = passive.step(to_passive), active.step(to_active)
-        steps += 1
-    assert steps == len(active.flights) + 1
+    play(active, passive)
     again = ActiveArgmax(plan, both.active, x, own), PassiveArgmax(plan, both.passive, y)
     inboxes: tuple[SimpleQueue[bytes], SimpleQueue[bytes]] = SimpleQueue(), SimpleQueue()
     other = threading.Thread(target=run, args=(again[1], inboxes[0].put, lambda: inboxes[1].get(timeout=60)))

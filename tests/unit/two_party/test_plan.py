@@ -67,7 +67,7 @@ def test_flights_and_bytes_are_as_foretold(plan, checked) -> None:
     x, y = share(np.zeros((plan.nodes, plan.candidates), dtype=np.int64), plan.value_bits, generator)
     own = np.ones(plan.nodes, dtype=np.int64) if plan.own else None
     active, passive = ActiveArgmax(plan, both.active, x, own), PassiveArgmax(plan, both.passive, y)
-    assert active.flights == passive.flights == (*plan.flights, plan.opening)
+    assert active.flights == passive.flights == plan.flights()
     sent = play(active, passive)
     for messages, sizes in zip(sent, active.flights, strict=True):
         assert tuple(map(len, messages)) == tuple(size + OVERHEAD_BYTES if size else 0 for size in sizes)
@@ -89,8 +89,8 @@ def test_batches_of_many_transfers(monkeypatch) -> None:
 def cost_by_text(plan: ArgmaxPlan, transfer_bits: int, flight_bytes: int) -> int:
     """Bits of a plan and of its flights."""
     transfers = plan.demand.active_sends + plan.demand.passive_sends
-    online = 8 * sum(map(sum, plan.flights))
-    return transfers * (pieces(transfer_bits) - 1) + online + 8 * flight_bytes * len(plan.flights)
+    online = 8 * sum(map(sum, plan.exchanges))
+    return transfers * (pieces(transfer_bits) - 1) + online + 8 * flight_bytes * len(plan.flights(opens=False))
 
 
 def all_groups(entrants: int) -> Iterator[tuple[int, ...]]:
@@ -114,8 +114,8 @@ def test_groups_are_the_cheapest(candidates, flight_bytes) -> None:
 
 def test_dearer_flights_make_fewer_of_them() -> None:
     plans = [plan_argmax(22, 8, 155, flight_bytes=cost) for cost in (0, 4096, 1 << 18)]
-    flights = [len(plan.flights) for plan in plans]
-    sizes = [plan.transfer_bytes() + sum(map(sum, plan.flights)) for plan in plans]
+    flights = [len(plan.flights()) for plan in plans]
+    sizes = [plan.transfer_bytes() + sum(map(sum, plan.exchanges)) for plan in plans]
     assert flights == sorted(flights, reverse=True)
     assert flights[0] > flights[2]
     assert sizes == sorted(sizes)

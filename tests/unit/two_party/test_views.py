@@ -30,6 +30,17 @@ def payloads(messages: list[bytes]) -> list[NDArray[np.uint8]]:
     return [np.frombuffer(m[HEADER:-DIGEST_BYTES], dtype=np.uint8) for m in messages if m]
 
 
+def masked(messages: list[bytes], opening: int) -> list[NDArray[np.uint8]]:
+    """All but the opening."""
+    *others, last = payloads(messages)
+    return [*others, last[:-opening]] if len(last) > opening else others
+
+
+def opened(messages: list[bytes], size: int) -> NDArray[np.uint8]:
+    """The opening: the last part of the last flight."""
+    return payloads(messages)[-1][-size:]
+
+
 def views(name: str, seed: int) -> tuple[ActiveArgmax, PassiveArgmax, list[bytes], list[bytes]]:
     """Both parties after the end, what the passive one received, and what the active one received."""
     numbers, own = NUMBERS[name]
@@ -54,8 +65,8 @@ def chi_square(observed: NDArray[np.int64], wanted: NDArray[np.float64]) -> floa
 def test_all_flights_are_uniform(name) -> None:
     for seed in (1, 2):
         _, _, to_passive, to_active = views(name, seed)
-        for messages in (to_passive, to_active):
-            for payload in payloads(messages[:-1]):
+        for messages, opening in zip((to_passive, to_active), PLAN.opening, strict=True):
+            for payload in masked(messages, opening):
                 # The last bits of a message may be padding.
                 observed = np.bincount(payload[:-1], minlength=256)
                 assert chi_square(observed, np.full(256, (len(payload) - 1) / 256)) < 6
@@ -66,8 +77,8 @@ def test_all_flights_are_uniform(name) -> None:
 def test_no_flight_depends_on_the_place_of_a_bit(name) -> None:
     """Bits of every node's own fields, by their place within a node: each is 1 in half of the nodes."""
     _, _, to_passive, to_active = views(name, 3)
-    for messages in (to_passive, to_active):
-        for payload in payloads(messages[:-1]):
+    for messages, opening in zip((to_passive, to_active), PLAN.opening, strict=True):
+        for payload in masked(messages, opening):
             bits = np.unpackbits(payload, bitorder="little")
             places = len(bits) // NODES
             for place in range(places):
@@ -83,10 +94,10 @@ def test_the_opening_follows_from_what_a_party_learns() -> None:
         assert (won == (-1 if name == "own" else won[0])).all()
         assert (own_won == (name == "own")).all()
         codes = [party._native.winners()[1] for party in (active, passive)]
-        last = _unpack(payloads(to_passive[-1:])[0], NODES, PLAN.index_bits)
+        last = _unpack(opened(to_passive, PLAN.opening.to_passive), NODES, PLAN.index_bits)
         ones = np.uint64((1 << PLAN.index_bits) - 1)
         assert (last == ((codes[1] & ones) ^ (won + 1).astype(np.uint64))).all()
-        bit = _unpack(payloads(to_active[-1:])[0], NODES, 1)
+        bit = _unpack(opened(to_active, PLAN.opening.to_active), NODES, 1)
         assert (bit == ((codes[0] >> np.uint64(PLAN.index_bits) & np.uint64(1)) ^ own_won.astype(np.uint64))).all()
         # A party's own share of a code is uniform: the opened code is all that it learns.
         for share_of_code in codes:

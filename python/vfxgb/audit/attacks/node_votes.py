@@ -30,18 +30,19 @@ def run(view: AttackerView) -> Outcome:
             near[np.ix_(node.rows, inside)] += 1.0 / len(trees)
     majority = bool(known.labels.mean() > 0.5)
     rest = np.setdiff1d(np.arange(n), known.rows)
-    values = _vote(near[rest] ** 2, known.labels, majority)
-    without = _vote(_own_nearness(view, known.rows)[rest], known.labels, majority)
+    values = vote(near[rest] ** 2, known.labels, majority)
+    without = vote(own_nearness(view, known.rows)[rest], known.labels, majority)
     detail = f"{len(known.rows)} labels known, {len(trees)} trees"
     return Outcome([Claim("labels", active, -1, -1, -1, rest, values, without=without, detail=detail)])
 
 
-def _vote(weights: NDArray[np.float64], labels: NDArray[np.float64], majority: bool) -> NDArray[np.bool_]:
+def vote(weights: NDArray[np.float64], labels: NDArray[np.float64], majority: bool) -> NDArray[np.bool_]:
+    """The label that the known rows have, each with its weight; the commoner one where they are undecided."""
     score = weights @ np.where(labels == 1, 1.0, -1.0)
     return np.where(score == 0, majority, score > 0)
 
 
-def _own_nearness(view: AttackerView, known: NDArray[np.int64]) -> NDArray[np.float64]:
+def own_nearness(view: AttackerView, known: NDArray[np.int64]) -> NDArray[np.float64]:
     """1 for the nearest known rows of each row by the attacker's own bins, else 0."""
     bins, n_bins = view.note("bins"), view.note("n-bins")
     assert bins is not None and n_bins is not None  # noqa: S101, PT018 - every party has them

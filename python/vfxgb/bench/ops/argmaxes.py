@@ -114,10 +114,10 @@ class _Level:
         one = ActiveArgmax(plan, active, mine, own, threads=threads)
         two = PassiveArgmax(plan, passive, theirs, threads=threads)
         while not one.finished:
-            messages = one.send(), two.send()
-            one.receive(messages[1])
-            two.receive(messages[0])
-            self.sent += sum(map(len, messages))
+            sender, receiver = (one, two) if one.sends else (two, one)
+            message = sender.send()
+            receiver.receive(message)
+            self.sent += len(message)
         self.seconds = time.process_time() - start
         self.flights = len(one.flights)
         wanted = argmax(values, np.ones(plan.nodes, dtype=np.int64), extras=None if own is None else own[:, np.newaxis])

@@ -1,6 +1,6 @@
 """`vfxgb bench scale`: training on rows in shards. The measurements; their tables are in report.py.
 
-Two parties, a bank with the labels and a shop, `batch_he` or `ot_shares`, data in Parquet files. Parts:
+Two parties, a bank with the labels and a shop, `batch_he`, `ot_shares` or `sealed`, data in Parquet files. Parts:
 
     costs        the constants of the cost model (model.py), which is that of `batch_he`
     shards       one training with rows in the memory of one process, and with rows on a Dask cluster of this machine in
@@ -33,10 +33,12 @@ from vfxgb.errors import ParameterError, VfxgbError
 from vfxgb.threads import available_cores
 
 PARTS = ("costs", "shards", "memory", "out-of-core")
-PROTOCOLS = ("batch_he", "ot_shares")
+PROTOCOLS = ("batch_he", "ot_shares", "sealed")
 # Those that are measured unless others are asked for.
-DEFAULT_PARTS = {"batch_he": PARTS[:3], "ot_shares": PARTS[1:3]}
-QUICK_SHARES = {"group_bits": 768, "insecure": True}
+DEFAULT_PARTS = {"batch_he": PARTS[:3], "ot_shares": PARTS[1:3], "sealed": PARTS[1:3]}
+QUICK_GROUPS = {"group_bits": 768, "insecure": True}
+# With secret coins and orders no two models are equal, wherever the rows are.
+FIXED_COINS = {"coins": "random_state", "order_seed": 0}
 SCHEMES = ("ou", "paillier")
 WARM_UP_ROWS = 2000
 MEMORY_FEATURES, MEMORY_DEPTH, MEMORY_BITS = 4, 3, 2048
@@ -206,8 +208,6 @@ def _train(
     engine: dict[str, Any] | None = None,
 ) -> Trained:
     """One more run of a way to train."""
-    key = {"scheme": way.scheme, "key_bits": way.key_bits, "insecure": way.key_bits < MIN_BITS}
-    shares = QUICK_SHARES if settings.insecure else {}
     with running_cluster(way.workers, way.threads) if way.workers else nullcontext() as address:
         if address is not None:
             engine = {"engine": "dask", "workers_hold_key": way.holds_key, "shards": way.shards}
@@ -216,7 +216,7 @@ def _train(
             warm_up=warm_up,
             engine=engine or {},
             address=address,
-            params=key if way.protocol == "batch_he" else shares,
+            params=_params(settings, way),
             trees=settings.trees,
             depth=way.depth,
             bins=way.bins,
@@ -225,6 +225,13 @@ def _train(
         )
         run = ask("vfxgb.bench.scale.job", job, ScaleRun, way.name)
     return msgspec.structs.replace(way, runs=[*way.runs, run])
+
+
+def _params(settings: ScaleSettings, way: Trained) -> dict[str, Any]:
+    """The protocol_params of a way to train."""
+    if way.protocol == "batch_he":
+        return {"scheme": way.scheme, "key_bits": way.key_bits, "insecure": way.key_bits < MIN_BITS}
+    return {**(QUICK_GROUPS if settings.insecure else {}), **(FIXED_COINS if way.protocol == "sealed" else {})}
 
 
 def _about(settings: ScaleSettings, way: Trained, costs: Costs | None) -> str:

@@ -119,9 +119,10 @@ def _out_of_core_lines(ways: Sequence[Trained]) -> list[str]:
     (run,) = way.runs
     peak = None if run.peak_bytes is None or run.start_bytes is None else run.peak_bytes + run.start_bytes
     wall, cpu = typical_seconds(way)
+    apart = f" ({run.key_seconds:.1f} s)" if run.key_seconds else ""
     lines = [
         f"{about(way)}; {way.name}, both parties in one process",
-        f"{wall:.1f} s, {counted(way)} ({run.key_seconds:.1f} s); processor time {cpu:.1f} s",
+        f"{wall:.1f} s, {counted(way)}{apart}; processor time {cpu:.1f} s",
         f"peak memory {megabytes(peak)} MB, of which at most {megabytes(run.anonymous_bytes)} MB not pages of files",
         f"disk: {megabytes(run.read_bytes)} MB read, {megabytes(run.written_bytes)} MB written",
     ]

@@ -41,7 +41,7 @@ class Trained(msgspec.Struct, frozen=True):
     protocol: str = "batch_he"
 
     def wall_seconds(self, run: ScaleRun) -> float:
-        """Wall time of one of the runs: with the set-up of `ot_shares`, without a key, whose time is luck."""
+        """Wall time of one of the runs: with a set-up, if the protocol has one, without a key, whose time is luck."""
         return run.seconds + self._set_up(run)
 
     def cpu_seconds(self, run: ScaleRun) -> float:

@@ -132,7 +132,7 @@ class FederBoostActive:
         assert self._level is not None  # noqa: S101 - a level was proposed before
         nodes = self._level.trees[index]
         offered = self._tables[party, nodes.tree].chosen(positions, tokens)
-        left = nodes.left_sums(positions, bits, self._pairs[nodes.tree], self._context.threads)
+        left = nodes.left_sums(positions, bits, self._pairs[nodes.tree])
         return ChosenSums(left, offered.constraint)
 
     def end_tree(self) -> None:

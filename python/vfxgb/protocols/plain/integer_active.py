@@ -21,12 +21,12 @@ from vfxgb.contract import (
     equations_of,
 )
 from vfxgb.errors import MessageError
+from vfxgb.numeric.tournament import largest
 from vfxgb.protocols.plain.hidden_active import read_left, send_slots
 from vfxgb.protocols.plain.messages import PlainScores, TreeLeft
 from vfxgb.protocols.receive import receive_level
+from vfxgb.rows.integers import integer_pairs
 from vfxgb.transport.messages import unpack_array
-from vfxgb.tree.node_integers import integer_pairs
-from vfxgb.tree.tournament import largest
 
 _NONE = np.zeros(0, dtype=np.int64)
 
@@ -146,4 +146,4 @@ class IntegerPlainActive:
 
 def _integers(nodes: LevelNodes) -> NDArray[np.int64]:
     assert nodes.integers is not None  # noqa: S101 - the grower makes them where there are score_bits
-    return nodes.integers
+    return np.asarray(nodes.integers)

@@ -82,7 +82,7 @@ class ScoredActive:
         if tokens.any():
             raise MessageError(f"applying a split of {party}: found token {int(tokens.max())}, wanted 0")
         nodes = self._level.trees[index]
-        left = nodes.left_sums(positions, bits, self._pairs[nodes.tree], self._context.threads)
+        left = nodes.left_sums(positions, bits, self._pairs[nodes.tree])
         return ChosenSums(left, self._directions[party][index][positions])
 
     def end_tree(self) -> None:

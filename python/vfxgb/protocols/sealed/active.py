@@ -6,14 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LeftRows, LevelNodes, Proposals, WonNodes
-from vfxgb.lattice import Level
 from vfxgb.protocols.receive import receive
 from vfxgb.protocols.sealed.active_line import ActiveLine, argmax_settings, samples_columns, set_up_lines
+from vfxgb.protocols.sealed.kept import hold_setups
 from vfxgb.protocols.sealed.level_shares import Pick, all_columns, read_picks
 from vfxgb.protocols.sealed.messages import SealedColumns
 from vfxgb.protocols.sealed.pieces import finish_pieces, missing, offer_pieces, tree_demand
+from vfxgb.protocols.sealed.recorded import note_left
 from vfxgb.protocols.sealed.routed import learn_bits
 from vfxgb.protocols.sealed.tournament import find_winners
+from vfxgb.rows.encrypted_columns import SlotRows
+from vfxgb.rows.parts import Pairs
 from vfxgb.two_party import Demand
 
 _NO_TOKENS = np.zeros(0, dtype=np.int64)
@@ -26,16 +29,23 @@ PASSIVE_LEARNT = (
     "{parties} learnt which of their own splits won and where these stand in the trees, and how many nodes were open; "
     "not which rows are in a node"
 )
+WITHHELD = (
+    "{party} withheld the rows of {count:,} of its winning splits, as its consent limits what may be won; the active "
+    "party's own best split or a leaf took their place; ask {party} for a larger max_won_columns or max_wins"
+)
 
 
 class SealedActive:
-    """A HiddenActiveRole."""
+    """A HiddenActiveRole. Raises what hold_setups raises."""
 
     def __init__(self, context: ActiveContext) -> None:
         self._context = context
         self._settings = argmax_settings(context)
+        self._held = hold_setups(context.params.setup_dir, context.channels.values())
         self._lines: dict[str, ActiveLine] = {}
-        self._pairs: list[NDArray[np.int64]] = []
+        self._pairs: Sequence[Pairs] = ()
+        # Passive party -> winning splits whose rows it did not tell, in this session.
+        self._withheld = dict.fromkeys(context.channels, 0)
         parties = ", ".join(context.channels)
         context.remarks.extend(each.format(parties=parties) for each in (OPENED, ACTIVE_LEARNT, PASSIVE_LEARNT))
 
@@ -43,7 +53,7 @@ class SealedActive:
         """Set up if that was not done, and make pieces for the comparisons of the round."""
         if not self._lines:
             self._set_up()
-        self._pairs = gradients.arrays
+        self._pairs = gradients.pairs
         lines = list(self._lines.values())
         wanted = [self._wanted(line, place == 0) for place, line in enumerate(lines)]
         with self._context.timings.phase("pieces"):
@@ -73,9 +83,9 @@ class SealedActive:
     def open_level(self, level: ActiveLevel) -> None:
         """Send every passive party the masked nodes of the level, in the order of slots."""
         with self._context.timings.phase("sums"):
-            nodes = level_of(level, self._context.n_train)
+            trees = [_slot_rows(nodes) for nodes in level.trees]
             for line in self._lines.values():
-                message, shares = line.holder.sum(nodes, shuffle=False)
+                message, shares = line.holder.mask(line.columns.sums(trees), shuffle=False)
                 line.shares = shares.x
                 line.channel.send(message)
 
@@ -105,46 +115,42 @@ class SealedActive:
         """See HiddenActiveRole."""
         line = self._lines[party]
         lines = learn_bits(self._context, line.channel, line.routing, level, won)
-        return [self._left(level.trees[each.index], each, bits) for each, bits in zip(won, lines, strict=True)]
+        for each, bits in zip(won, lines, strict=True):
+            note_left(self._context, party, level, each, bits)
+        return [self._left(party, level.trees[each.index], each, bits) for each, bits in zip(won, lines, strict=True)]
 
-    def _left(self, nodes: LevelNodes, won: WonNodes, line: NDArray[np.uint8]) -> LeftRows:
+    def _left(self, party: str, nodes: LevelNodes, won: WonNodes, line: NDArray[np.uint8]) -> LeftRows:
         """`line`: for every row its bit at the split of its own node."""
-        k = len(won.positions)
-        bits = nodes.gather_bits(won.positions, np.tile(line, k).tobytes())
-        pairs = self._pairs[nodes.tree]
-        left = nodes.left_sums(won.positions, memoryview(bits), pairs, self._context.threads)
+        bits = nodes.gather_bits(won.positions, line.tobytes())
+        left = nodes.left_sums(won.positions, bits, self._pairs[nodes.tree])
         totals = np.ascontiguousarray(nodes.totals[won.positions])
         gains = nodes.rule.score(left[:, None, :], totals, None, None, None)[0]
-        return LeftRows(left, np.zeros(k, dtype=np.int8), bits, gains)
+        # Rows go left at every split that has won: one without any is withheld.
+        withheld = ~left.any(axis=1)
+        gains[withheld] = 0.0
+        self._withheld[party] += int(np.count_nonzero(withheld))
+        return LeftRows(left, np.zeros(len(left), dtype=np.int8), bits, gains)
 
     def end_tree(self) -> None:
         """Forget the gradients and shares."""
-        self._pairs = []
+        self._pairs = ()
         for line in self._lines.values():
             line.shares = np.zeros((0, 0), dtype=np.uint64)
 
     def close(self) -> None:
-        """End the threads that make masks."""
+        """End the threads that make masks, leave kept set-ups to other runs, and say what was withheld."""
+        for party, count in self._withheld.items():
+            if count:
+                self._context.remarks.append(WITHHELD.format(party=party, count=count))
+        self._withheld = dict.fromkeys(self._withheld, 0)
         for line in self._lines.values():
-            line.holder.close()
+            line.close()
+        self._held.close()
 
 
-def level_of(level: ActiveLevel, n_train: int) -> Level:
-    """The slots of all trees of a level, one after the other, with the integers of their rows that are not 0."""
-    offsets, rows, weights = [np.zeros(1, dtype=np.int64)], [], []
-    for nodes in level.trees:
-        assert nodes.integers is not None  # noqa: S101 - the grower makes them where there are score_bits
-        leaves = nodes.partition.leaves()[:n_train]
-        slot = np.full(max(int(leaves.max(initial=0)), int(nodes.nodes.max())) + 1, len(nodes.nodes), dtype=np.uint16)
-        slot[nodes.nodes[nodes.order]] = np.arange(len(nodes.order), dtype=np.uint16)
-        taken = np.flatnonzero(nodes.integers)
-        slots = slot[leaves[taken]]
-        by_slot = taken[np.argsort(slots, kind="stable")]
-        counts = np.bincount(slots, minlength=len(nodes.order))[: len(nodes.order)]
-        offsets.append(offsets[-1][-1] + np.cumsum(counts, dtype=np.int64))
-        rows.append(by_slot.astype(np.int32))
-        weights.append(nodes.integers[by_slot].astype(np.int32))
-    return Level(np.concatenate(offsets), np.concatenate(rows), np.concatenate(weights))
+def _slot_rows(nodes: LevelNodes) -> SlotRows:
+    assert nodes.integers is not None  # noqa: S101 - the grower makes them where there are score_bits
+    return SlotRows(nodes.partition, np.ascontiguousarray(nodes.nodes[nodes.order]), nodes.integers)
 
 
 def _scores(own: Proposals) -> NDArray[np.int64]:

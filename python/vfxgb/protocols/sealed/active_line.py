@@ -15,6 +15,7 @@ from vfxgb.protocols.sealed.params import SealedParams, precision_of, transfer_b
 from vfxgb.protocols.sealed.pieces import ArgmaxSettings
 from vfxgb.protocols.sealed.transfers import ARGMAX_DOMAIN, ActiveBase, BothWays
 from vfxgb.routing import RoutingReceiver
+from vfxgb.rows.encrypted_columns import EncryptedColumns
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_bytes
 from vfxgb.two_party import Correlations, Demand, flight_bytes_of
@@ -25,7 +26,8 @@ from vfxgb.two_party.plan import DEFAULT_FLIGHT_BYTES
 class ActiveLine:
     """What the active party has with one passive party, from the set-up on.
 
-    `shares`: its shares of the level's sums, uint64[slots, columns]. `used`: pieces that were used before this round.
+    `encrypted`: the encrypted columns, where the rows are; None until the party's offer is there. `shares`: its shares
+    of the level's sums, uint64[slots, columns]. `used`: pieces that were used before this round.
     """
 
     party: str
@@ -35,6 +37,19 @@ class ActiveLine:
     routing: RoutingReceiver
     shares: NDArray[np.uint64]
     used: Demand = Demand()  # noqa: RUF009 - a named tuple
+    encrypted: EncryptedColumns | None = None
+
+    @property
+    def columns(self) -> EncryptedColumns:
+        """The encrypted columns, after the set-up."""
+        assert self.encrypted is not None  # noqa: S101 - set_up_lines has put them here
+        return self.encrypted
+
+    def close(self) -> None:
+        """End the thread that makes masks, and forget the columns."""
+        self.holder.close()
+        if self.encrypted is not None:
+            self.encrypted.close()
 
 
 def argmax_settings(context: ActiveContext) -> ArgmaxSettings:
@@ -68,7 +83,7 @@ def set_up_lines(context: ActiveContext, settings: ArgmaxSettings) -> dict[str, 
         _open_columns(context, settings, transfers, lines)
     except BaseException:
         for line in lines.values():
-            line.holder.close()
+            line.close()
         raise
     return lines
 
@@ -129,6 +144,7 @@ def _open_columns(
             precision_bits=precision_of(settings.value_bits, context.n_train),
             ring=params.ring,
             setup_dir=params.setup_dir,
+            in_shards=True,
             threads=context.threads,
         )
         holder = ColumnHolder(party, context.n_train, how, channel.own)
@@ -144,9 +160,13 @@ def _open_columns(
     for party, line in lines.items():
         what, channel, holder = f"setting up with {party}", line.channel, line.holder
         holder.add_zeros(receive(context, channel, LatticeZeros, what))
+        columns = line.encrypted = context.rows.encrypted_columns(holder.setup)
+        for block in holder.kept_blocks():
+            columns.fill(block)
         done, rows = holder.rows_done, context.n_train
         while done < rows:
             block = receive(context, channel, LatticeBlock, what)
             holder.add(block)
+            columns.fill(block)
             done = block.first + block.rows
             context.progress(f"encrypted columns of {party}", done, rows)

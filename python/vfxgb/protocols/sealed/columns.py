@@ -12,6 +12,7 @@ from vfxgb.contract import PassiveContext, Resolved
 from vfxgb.lattice.columns import digest_of
 from vfxgb.protocols.sealed.kept import kept_order
 from vfxgb.protocols.sealed.params import SealedParams
+from vfxgb.rows.split_bits import Splits
 from vfxgb.tree.candidates import CandidateList
 from vfxgb.tree.split_weights import LEAST_WEIGHT, SplitWeights
 from vfxgb.tree.tournament import tournament_words
@@ -30,12 +31,11 @@ class CandidateColumns:
         order = np.argsort(tournament_words(_order_seed(context), len(listed)), kind="stable")
         feature, cut, default_left = listed.listed()
         self.feature, self._bin, self._default_left = feature[order], cut[order], default_left[order]
-        packed = rows.row_bits(self.feature, self._bin, self._default_left)
-        self._bits = np.frombuffer(packed, dtype=np.uint8).reshape(len(order), -(-rows.n_rows // 8))
+        self._bits = rows.split_bits(Splits(self.feature, self._bin, self._default_left))
         self._weights = SplitWeights(rows, context.has_missing).of(everything)[order].astype(np.int32)
-        if not len(order):
+        self._none = not len(order)
+        if self._none:
             self.feature = np.full(1, NO_FEATURE, dtype=np.int32)
-            self._bits = np.zeros((1, -(-rows.n_rows // 8)), dtype=np.uint8)
             self._weights = np.full(1, LEAST_WEIGHT, dtype=np.int32)
 
     def __len__(self) -> int:
@@ -54,15 +54,11 @@ class CandidateColumns:
     @property
     def left_counts(self) -> NDArray[np.int64]:
         """How many training rows of each column go left."""
-        counts: NDArray[np.int64] = np.bitwise_count(self.left_bits(0, self._rows)).sum(axis=1, dtype=np.int64)
-        return counts
+        return np.zeros(1, dtype=np.int64) if self._none else self._bits.left_counts()
 
     def left_bits(self, first: int, stop: int) -> NDArray[np.uint8]:
         """The bits of some training rows, as ColumnSource says. `first` is a multiple of 8, as those of blocks are."""
-        bits = self._bits[:, first // 8 : -(-stop // 8)].copy()
-        if stop % 8:
-            bits[:, -1] &= (1 << stop % 8) - 1
-        return bits
+        return self.lines(np.arange(1), first, stop) if self._none else self._bits.part(first, stop)
 
     def digest(self) -> bytes:
         """A digest of all bits and weights."""
@@ -79,9 +75,12 @@ class CandidateColumns:
         place = np.searchsorted(features, self.feature[used])
         return ~allowed[:, place]
 
-    def lines(self, columns: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """The bits of all rows at these columns, uint8[columns, bytes of a line]."""
-        return self._bits[columns]
+    def lines(self, columns: NDArray[np.int64], first: int, stop: int) -> NDArray[np.uint8]:
+        """The bits of rows `first` to `stop` - 1, training rows or others, at these columns, as SplitBits.part."""
+        if self._none:
+            # An active party that deviates can make it win all the same.
+            return np.zeros((len(columns), -(-(stop - first) // 8)), dtype=np.uint8)
+        return self._bits.part(first, stop, columns)
 
     def resolve(self, columns: NDArray[np.int64]) -> Resolved:
         """The splits that columns stand for."""

@@ -29,9 +29,9 @@ def sealed_cost(params: SealedParams, shape: TrainingShape) -> WireCost:
     tree, flights = 0.0, 0
     for nodes in shape.open_nodes:
         plan = settings.plan(nodes, max(1, shape.candidates), True, 0)
-        sizes = [*plan.flights, plan.opening]
+        sizes = plan.flights()
         tree += nodes * lattice.node_bytes() + sum(request_sizes(plan.demand, TransferSettings(k, checked=True)))
-        tree += sum(size + OVERHEAD_BYTES + FRAME_BYTES for flight in sizes for size in flight if size)
+        tree += sum(sum(size) + OVERHEAD_BYTES + FRAME_BYTES for size in sizes)
         flights += len(sizes)
         won = max(1, round(share * nodes)) if share else 0
         # A random transfer for each bit of an entry, a choice for each, and a masked bit for each split.

@@ -1,20 +1,29 @@
 """What a passive party lets the active party win: runs, splits in all, and different columns.
 
-An active party that deviates can make any column win, and takes a bit of each row with it. These limits bound what it
-gets: in a run, or, where the set-up is kept on disk, in all runs of the set-up. What is won is on disk before the rows
-are told; a run that reaches a limit ends there.
+An active party learns the rows' bits at every split that wins, and one that deviates can make any column win. These
+limits bound what it gets, over all runs where the passive party keeps a record of what was won. A win beyond a limit is
+*withheld*: the rows of its node are all said to go right. The active party sees that no row goes left, which cannot be
+at a split that has won, and takes its own best or a leaf in its place. Training goes on. What is told is on disk before
+the rows are.
 """
 
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.contract import PassiveContext
 from vfxgb.errors import ConsentError
+from vfxgb.files import locked
 from vfxgb.protocols.sealed.columns import CandidateColumns
 from vfxgb.protocols.sealed.kept import WinRecord, kept_file, read_wins, write_wins
 from vfxgb.protocols.sealed.params import SealedParams
+
+# The bits of all columns are never in one place; a multiple of 8.
+ROWS_AT_ONCE = 1 << 18
 
 
 class WinLimits:
@@ -23,23 +32,26 @@ class WinLimits:
     def __init__(self, context: PassiveContext, columns: CandidateColumns) -> None:
         params: SealedParams = context.params
         self._params, self._party = params, context.party
-        self._path = None if params.setup_dir is None else kept_file(params.setup_dir, context, "wins")
-        before = WinRecord() if self._path is None else read_wins(self._path, context.party)
-        digest = "" if self._path is None else columns.digest().hex()
-        self._won = np.zeros(len(columns), dtype=np.bool_)
-        if before.columns == digest and len(before.won) == -(-len(columns) // 8):
-            packed = np.frombuffer(before.won, dtype=np.uint8)
-            self._won |= np.unpackbits(packed, count=len(columns), bitorder="little").astype(np.bool_)
+        self._disclosed = context.disclosed
+        folder = context.kept_in or params.setup_dir
+        self._path: Path | None = None if folder is None else kept_file(str(folder), context, "wins")
+        self._record = WinRecord()
+        # Columns are known by their rows, so that one is the same in every order.
+        self._digest, self._place = ("", np.arange(len(columns)))
+        if self._path is not None:
+            self._digest, self._place = _named(columns)
         # A run that is resumed is the same run.
         run = hashlib.sha256(b"vfxgb sealed run " + context.secret).hexdigest()
-        runs = before.runs if run in before.runs else (*before.runs, run)
-        if params.max_runs is not None and len(runs) > params.max_runs:
-            raise ConsentError(
-                f"{self._party} lets its kept set-up serve at most {params.max_runs} runs (max_runs), and this would "
-                f"be number {len(runs)}; agree on more runs"
-            )
-        self._record = WinRecord(runs, before.wins, digest, b"")
-        self._keep(before.wins, self._won)
+        with self._changing():
+            runs = self._record.runs
+            if run not in runs:
+                runs = (*runs, run)
+            if params.max_runs is not None and len(runs) > params.max_runs:
+                raise ConsentError(
+                    f"{self._party} tells the rows of its winning splits in at most {params.max_runs} runs "
+                    f"(max_runs), and this would be number {len(runs)}; ask {self._party} for more"
+                )
+            self._keep(runs, self._record.wins, self._won())
 
     @property
     def wins(self) -> int:
@@ -49,31 +61,61 @@ class WinLimits:
     @property
     def won_columns(self) -> int:
         """Different columns among them."""
-        return int(np.count_nonzero(self._won))
+        return int(np.count_nonzero(self._won()))
 
-    def enter(self, columns: NDArray[np.int64]) -> None:
-        """Enter columns that have won a level, before their rows are told. Raises ConsentError beyond a limit."""
-        params, where = self._params, "a run" if self._path is None else "all runs of its kept set-up"
-        wins = self._record.wins + len(columns)
-        if params.max_wins is not None and wins > params.max_wins:
-            raise ConsentError(
-                f"{self._party} tells the active party the rows of at most {params.max_wins} winning splits in {where} "
-                f"(max_wins), and {wins} have won; train fewer trees, or agree on a larger number"
-            )
-        won = self._won.copy()
-        won[columns] = True
-        count = int(np.count_nonzero(won))
-        if count > params.max_won_columns * len(won):
-            raise ConsentError(
-                f"{self._party} lets at most {params.max_won_columns:.0%} of its {len(won)} candidate splits win in "
-                f"{where} (max_won_columns), and {count} different ones have won; train fewer trees or take fewer "
-                "bins, or agree on a larger share"
-            )
-        self._keep(wins, won)
+    def enter(self, columns: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Enter columns that have won a level, before their rows are told: bool[k], which of them may be told."""
+        params = self._params
+        told = np.zeros(len(columns), dtype=np.bool_)
+        with self._changing():
+            won, wins = self._won(), self._record.wins
+            most = int(params.max_won_columns * len(won) + 1e-9)
+            count = int(np.count_nonzero(won))
+            for place, column in enumerate(self._place[columns].tolist()):
+                if params.max_wins is not None and wins >= params.max_wins:
+                    self._disclosed.withheld_wins += 1
+                elif not won[column] and count >= most:
+                    self._disclosed.withheld_columns += 1
+                else:
+                    count += not won[column]
+                    won[column] = told[place] = True
+                    wins += 1
+            self._keep(self._record.runs, wins, won)
+        return told
 
-    def _keep(self, wins: int, won: NDArray[np.bool_]) -> None:
-        self._won = won
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Runs of the same party at the same time count together."""
+        if self._path is None:
+            yield
+            return
+        with locked(self._path.with_name(f".{self._path.name}.lock")):
+            self._record = read_wins(self._path, self._party)
+            yield
+
+    def _won(self) -> NDArray[np.bool_]:
+        packed = self._record.columns.get(self._digest, b"")
+        won: NDArray[np.bool_] = np.zeros(len(self._place), dtype=np.bool_)
+        if len(packed) == -(-len(won) // 8):
+            won |= np.unpackbits(np.frombuffer(packed, np.uint8), count=len(won), bitorder="little").astype(np.bool_)
+        return won
+
+    def _keep(self, runs: tuple[str, ...], wins: int, won: NDArray[np.bool_]) -> None:
         packed = np.packbits(won, bitorder="little").tobytes()
-        self._record = WinRecord(self._record.runs, wins, self._record.columns, packed)
+        self._record = WinRecord(runs, wins, {**self._record.columns, self._digest: packed})
         if self._path is not None:
             write_wins(self._path, self._record)
+
+
+def _named(columns: CandidateColumns) -> tuple[str, NDArray[np.int64]]:
+    """A digest of all columns, and int64[columns], the place of each among them, whatever order they are in."""
+    digests = [hashlib.sha256() for _ in range(len(columns))]
+    for first in range(0, columns.rows, ROWS_AT_ONCE):
+        bits = columns.left_bits(first, min(first + ROWS_AT_ONCE, columns.rows))
+        for digest, line in zip(digests, bits, strict=True):
+            digest.update(line.tobytes())
+    names = [digest.digest() for digest in digests]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    place = np.zeros(len(names), dtype=np.int64)
+    place[order] = np.arange(len(names))
+    return hashlib.sha256(b"".join(names[column] for column in order)).hexdigest(), place

@@ -71,26 +71,28 @@ class SealedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         str | None,
         Meta(
             description="An existing folder where this party keeps its part of the set-up, so that a later run over "
-            "the same rows and bins need not repeat it; a passive party also keeps there what was won in all runs."
+            "the same rows and bins need not repeat it; a passive party that is no process keeps there what was won."
         ),
     ] = None
     max_runs: Annotated[
         Annotated[int, Meta(ge=1)] | None,
-        Meta(description="The most runs that a passive party's kept set-up serves. Without it, any number."),
+        Meta(
+            description="The most runs in which a passive party tells rows, if it counts them. Without it, any number."
+        ),
     ] = None
     max_wins: Annotated[
         Annotated[int, Meta(ge=1)] | None,
         Meta(
-            description="The most splits of this passive party whose rows the active party may learn, also of those "
-            "that it then refuses: in a run, or with `setup_dir` in all runs of the set-up. Without it, any number."
+            description="The most splits of a passive party whose rows the active party may learn, also of those that "
+            "it then refuses. Those that win after them are withheld. Without it, any number."
         ),
     ] = None
     max_won_columns: Annotated[
         Annotated[float, Meta(gt=0, le=1)],
         Meta(
-            description="The largest share of this passive party's candidate splits that may win, in a run or with "
-            "`setup_dir` in all runs of the set-up: of each of them the active party may learn on which side every row "
-            "is. 1 sets no limit."
+            description="The share of a passive party's candidate splits that it may tell the rows of. Others that win "
+            "when so many were told are withheld: the active party's own best split or a leaf takes their place. "
+            "Limits count all runs where a party process or `setup_dir` keeps a record, else a run. 1 sets no limit."
         ),
     ] = 1.0
 

@@ -57,13 +57,17 @@ def finish_pieces(channel: Channel, correlations: Correlations, demand: Demand) 
         correlations.accept(channel.recv(ArgmaxPieces).request)
 
 
-def answer_pieces(channel: Channel, correlations: Correlations) -> None:
-    """Passive party, at the beginning of a round. Raises MessageError for a demand that nobody needs."""
+def answer_pieces(channel: Channel, correlations: Correlations, most: Demand) -> None:
+    """Passive party, at the beginning of a round. `most`: what it may then have in stock.
+
+    Raises MessageError for a demand that nobody needs: a stock that grows in each round would take all memory.
+    """
     message = channel.recv(SealedPieces)
     demand = Demand(message.tables, message.ands, message.muxes)
-    if min(demand) < 0 or _transfers(demand) > MOST_TRANSFERS:
+    if min(demand) < 0 or any(more > room for more, room in zip(demand, missing(most, correlations), strict=True)):
         raise MessageError(
-            f"making pieces of argmaxes with {channel.peer}: found {demand}, wanted at most {MOST_TRANSFERS} transfers"
+            f"making pieces of argmaxes with {channel.peer}: found {demand} beside {correlations.left} in stock, "
+            f"wanted at most {most} in all for a round"
         )
     if any(demand):
         _answer(channel, correlations, demand, message.request)

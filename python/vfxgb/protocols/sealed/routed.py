@@ -1,17 +1,27 @@
-"""Hidden routing of all rows at the splits that have won a level: both parties' sides."""
+"""Hidden routing of all rows at the splits that have won a level: both parties' sides.
 
-from collections.abc import Iterator, Sequence
+Rows are asked about in parts. Several questions are on their way at once, so that the passive party answers one while
+the active party makes the next.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.contract import ActiveContext, ActiveLevel, PassiveContext, WonNodes
 from vfxgb.protocols.receive import receive
-from vfxgb.routing import Level, Question, RoutingReceiver, RoutingSender
+from vfxgb.routing import Asked, Level, Question, RoutingReceiver, RoutingSender
 from vfxgb.routing.messages import HiddenRoute, HiddenRouted
-from vfxgb.routing.receiver import MAX_BATCH
+from vfxgb.rows.parts import Entries
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_bytes
+
+# Transfers of one question, at most: 4 MB of them at either party.
+PART_TRANSFERS = 1 << 18
+# Questions whose answers are not read yet.
+PARTS_UNDER_WAY = 16
 
 
 def learn_bits(
@@ -22,12 +32,19 @@ def learn_bits(
     Raises MessageError, TransferError for answers that are none.
     """
     routed = Level(np.array([len(each.positions) for each in won], dtype=np.int32))
-    wanted = np.stack([_entries(level, each) for each in won])
-    taken = []
+    wanted = [entries_of(level, each) for each in won]
+    taken: list[NDArray[np.uint8]] = []
+    under_way: deque[tuple[int, int, Asked]] = deque()
+
+    def read() -> None:
+        first, count, asked = under_way.popleft()
+        where = {"depth": level.depth, "first": first, "count": count, "n_groups": len(won)}
+        answer = receive(context, channel, HiddenRouted, f"routing by {channel.peer}", **where)
+        taken.append(np.packbits(asked.read(answer.sent)[:, 0], axis=1, bitorder="little"))
+
     with context.timings.phase("route"):
-        for first, count in _parts(routed, wanted.shape[1]):
-            own = np.ascontiguousarray(wanted[:, first : first + count])
-            question, asked = routing.ask(routed, own)
+        for first, count in _parts(routed, context.rows.n_rows):
+            question, asked = routing.ask(routed, np.stack([entries.part(first, first + count) for entries in wanted]))
             channel.send(
                 HiddenRoute(
                     depth=level.depth,
@@ -39,43 +56,43 @@ def learn_bits(
                     corrections=pack_bytes(bytes(question.corrections)),
                 )
             )
-            where = {"depth": level.depth, "first": first, "count": count, "n_groups": len(won)}
-            answer = receive(context, channel, HiddenRouted, f"routing by {channel.peer}", **where)
-            taken.append(np.packbits(asked.read(answer.sent)[:, 0], axis=1, bitorder="little"))
+            under_way.append((first, count, asked))
+            if len(under_way) > PARTS_UNDER_WAY:
+                read()
+        while under_way:
+            read()
     return list(np.concatenate(taken, axis=1))
 
 
 def tell_bits(
-    context: PassiveContext, routing: RoutingSender, depth: int, groups: Sequence[NDArray[np.uint8]], n_rows: int
+    context: PassiveContext,
+    routing: RoutingSender,
+    depth: int,
+    splits: Sequence[int],
+    lines: Callable[[int, int], NDArray[np.uint8]],
 ) -> None:
-    """Answer for all rows; `groups` are the packed lines of the splits, tree by tree.
+    """Answer for all rows. `splits`: how many have won in each tree; `lines(first, stop)`: packed bits of some rows.
 
     Raises MessageError, TransferError for questions that are not about these splits and all rows.
     """
-    routed = Level(np.array([len(lines) for lines in groups], dtype=np.int32))
-    lines = np.concatenate(groups)
-    for first, count in _parts(routed, n_rows):
+    routed = Level(np.array(splits, dtype=np.int32))
+    for first, count in _parts(routed, context.rows.n_rows):
         what, where = f"{context.party} routing rows", {"depth": depth, "first": first, "count": count}
         route = receive(context, context.channel, HiddenRoute, what, **where)
         question = Question(route.batch, route.n_transfers, route.transfers, route.corrections)
-        part = np.ascontiguousarray(lines[:, first // 8 : -(-(first + count) // 8)])
         with context.timings.phase("route"):
-            sent = routing.answer(routed, count, question, part)
-        context.channel.send(HiddenRouted(depth, first, count, len(groups), pack_bytes(sent)))
+            sent = routing.answer(routed, count, question, lines(first, first + count))
+        context.channel.send(HiddenRouted(depth, first, count, len(splits), pack_bytes(sent)))
 
 
-def _entries(level: ActiveLevel, won: WonNodes) -> NDArray[np.uint16]:
+def entries_of(level: ActiveLevel, won: WonNodes) -> Entries:
     """For every row which of the splits it stands before, from 1 on; 0 for none."""
     nodes = level.trees[won.index]
-    leaves = nodes.partition.leaves()
-    own = nodes.nodes[won.positions]
-    entry = np.zeros(max(int(leaves.max(initial=0)), int(own.max())) + 1, dtype=np.uint16)
-    entry[own] = np.arange(1, len(own) + 1, dtype=np.uint16)
-    return entry[leaves]
+    return nodes.partition.entries(np.ascontiguousarray(nodes.nodes[won.positions]))
 
 
 def _parts(level: Level, n_rows: int) -> Iterator[tuple[int, int]]:
-    """(first row, rows) of each question: as many as one batch of transfers serves, in whole bytes."""
-    most = max(8, MAX_BATCH // level.transfers // 8 * 8)
+    """(first row, rows) of each question, in whole bytes."""
+    most = max(8, PART_TRANSFERS // level.transfers // 8 * 8)
     for first in range(0, n_rows, most):
         yield first, min(most, n_rows - first)

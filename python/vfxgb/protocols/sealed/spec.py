@@ -14,8 +14,9 @@ from vfxgb.two_party.messages import ArgmaxFlight, ArgmaxPieces, ArgmaxWinners
 
 ROW_BITS = (
     "rows' bits: at every split that a passive party wins, also one that is then refused, the active party learns "
-    "which rows of the node go left; nested sets order rows by a feature; in trials with a prototype, somebody who "
-    "knew every cut besides could tell 0.4 to 8 % of all bins after 60 trees; no attack of the audit measures it yet"
+    "which rows of the node go left; nested sets order rows by a feature; in the measured runs an active party that "
+    "followed the protocol told a fifth of all bins after 20 trees and nearly half after 60; fewer trees and less "
+    "depth tell less, and max_won_columns bounds it"
 )
 CHOSEN_COLUMNS = (
     "chosen columns: an active party that deviates can make any column win, by adding to its shares or by invented "
@@ -75,7 +76,9 @@ SPEC = ProtocolSpec(
         "out, or take protocol 'batch_he'",
     },
     shows_sums=False,
+    sharded=True,
     shows_nodes=False,
     local_params=("coins", "order_seed", "setup_dir", "max_runs", "max_wins", "max_won_columns"),
+    consent_params=("max_runs", "max_wins", "max_won_columns"),
     wire_cost=sealed_cost,
 )
