@@ -15,8 +15,8 @@ from typing import Any
 import row_bits_tables
 import scale_tables
 from origins import origin
-from sealed_step_tables import sealed_section
-from sealed_tables import refused_section, sealed_auc_section, side_by_side_section
+from protocol_tables import refused_section, sealed_auc_section, side_by_side_section
+from sealed_tables import sealed_section
 from speed_tables import RESULTS, load, microseconds, network_section, number, operations_section, training_section
 from split_rule_tables import split_rules_section
 

@@ -216,7 +216,7 @@ def test_hidden_prediction(script: ModuleType, tmp_path: Path) -> None:
 
 def test_what_an_audit_found_is_told_with_what_guessing_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "bench"))
-    words = importlib.import_module("sealed_tables").audit_words
+    words = importlib.import_module("protocol_tables").audit_words
     better = {"attacker": "shop", "target": "labels", "success": 0.953, "guess": 0.5, "better": True}
     table = {"attacker": "bank", "target": "binned table", "success": 1.0, "guess": 0.03, "better": True}
     other = {**better, "target": "gradients", "better": False}
@@ -237,7 +237,7 @@ def test_refusals_are_counted_over_tables_and_seeds(monkeypatch: pytest.MonkeyPa
     settings = {"trees": 5, "depth": 2, "rows": 100}
     result = {"machine": {}, "settings": settings, "hessians": [0, 2], "runs": [gain, now, light]}
     (tmp_path / "refused_winners.json").write_text(json.dumps(result))
-    text = importlib.import_module("sealed_tables").refused_section(tmp_path)
+    text = importlib.import_module("protocol_tables").refused_section(tmp_path)
     assert "| refused of them | 100% | 33% | 50% |" in text
     assert "| refused of them |  | 50% | 50% |" in text
     assert "| light 4 | 30 | 10 | 8 | 20% | -1.00 | -1.00 |" in text

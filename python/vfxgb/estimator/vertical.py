@@ -218,8 +218,8 @@ class PartyEstimator(EstimatorBase):
             return UNPROTECTED
         raise PartiesError(
             f"choosing a protocol: {len(layout.parties)} parties ({', '.join(layout.parties)}) and protocol=None, "
-            f"wanted one of {', '.join(protocol_names())}; {RECOMMENDED!r} opens no sum and is the one to "
-            f"begin with, {UNPROTECTED!r} protects nothing and is for simulation only"
+            f"wanted one of {', '.join(protocol_names())}; {RECOMMENDED!r} opens no sum, hides nodes, and is the one "
+            f"to begin with, {UNPROTECTED!r} protects nothing and is for simulation only"
         )
 
     def audit(self, attacks: Sequence[str] | None = None) -> "AuditReport":
