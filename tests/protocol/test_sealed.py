@@ -139,7 +139,8 @@ def test_threads_do_not_show_in_models(make_problem, train, model_of) -> None:
 
 @pytest.mark.parametrize("under_way", [0, 1, 100])
 def test_rows_that_are_routed_in_parts_take_the_same_way(under_way, make_problem, train, model_of, monkeypatch) -> None:
-    """Many questions a level, one at a time, some or all of them at once."""
+    """Many questions a level, one at a time, some or all of them at once. Nothing is sent ahead of them."""
+    monkeypatch.setattr("vfxgb.protocols.sealed.ahead.MOST_OF_A_ROW", 0)
     problem = make_problem("missing multiclass", n_estimators=2)
     whole = train(problem, "sealed", 3)
     monkeypatch.setattr("vfxgb.protocols.sealed.routed.PART_TRANSFERS", 100)

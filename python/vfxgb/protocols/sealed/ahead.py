@@ -121,11 +121,11 @@ def play_passive(
         kind = ArgmaxWinners if argmax.opening else ArgmaxFlight
         message = channel.recv(kind, TransferStock, SealedPieces, ArgmaxCorrections)
         if isinstance(message, TransferStock):
-            most = MOST_OF_A_ROW * context.rows.n_rows
-            if not 0 < message.count <= most - sum(routing.stocked):
+            room = MOST_OF_A_ROW * context.rows.n_rows
+            if not 0 < message.count <= room - sum(routing.stocked):
                 raise MessageError(
                     f"{context.party} making transfers for routing: found {message.count} more than "
-                    f"{sum(routing.stocked)}, wanted at most {most} in all"
+                    f"{sum(routing.stocked)}, wanted at most {room} in all"
                 )
             routing.add_stock(message.batch, message.count, message.transfers)
         elif isinstance(message, SealedPieces):
