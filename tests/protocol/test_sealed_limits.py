@@ -1,5 +1,6 @@
 """Limits on what may be won under `sealed`: wins beyond them are withheld, and training goes on."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,14 @@ from vfxgb.train.simulate import FitResult
 DEEP = {"n_estimators": 6, "score_bits": 16, "split_rule": "centred"}
 
 
-def run(make_problem: Any, rows: int = 220, case: str = "deep", parties: int = 2, **own: Any) -> FitResult:
+def run(
+    make_problem: Any, rows: int = 220, case: str = "deep", parties: int = 2, mixed: bool = False, **own: Any
+) -> FitResult:
+    """`mixed`: the training rows are in another order."""
     problem = make_problem(case, **DEEP)
+    if mixed:
+        order = np.concatenate([np.random.default_rng(1).permutation(rows), np.arange(rows, len(problem.y))])
+        problem = replace(problem, X=problem.X[order], y=problem.y[order])
     return fit_tables(
         problem.tables(parties),
         "p0",
@@ -131,7 +138,7 @@ def test_a_record_counts_over_runs(make_problem, tmp_path) -> None:
 
 
 def test_other_rows_in_between_do_not_clear_the_record(make_problem, tmp_path) -> None:
-    """Columns are known by their rows, so another order of them is no way around the limit, nor are other rows."""
+    """Columns are known by their cuts and counts: no order of them is a way around the limit, nor are other rows."""
     own: dict[str, Any] = {"setup_dir": str(tmp_path)}
     run(make_problem, max_won_columns=0.05, order_seed=1, **own)
     run(make_problem, rows=210, max_won_columns=0.05, order_seed=1, **own)
@@ -140,6 +147,18 @@ def test_other_rows_in_between_do_not_clear_the_record(make_problem, tmp_path) -
     assert len(before.columns) == 2
     run(make_problem, max_won_columns=0.05, order_seed=2, **own)
     assert read_wins(path, "p1").columns == before.columns
+
+
+def test_another_order_of_rows_is_no_way_around_a_limit(make_problem, tmp_path) -> None:
+    """Between processes each run has an order of rows of its own."""
+    own: dict[str, Any] = {"setup_dir": str(tmp_path), "max_won_columns": 0.05}
+    run(make_problem, **own)
+    (path,) = tmp_path.glob("*-wins")
+    before = read_wins(path, "p1")
+    run(make_problem, mixed=True, **own)
+    after = read_wins(path, "p1")
+    assert len(before.columns) == 1
+    assert (after.columns, len(after.runs)) == (before.columns, 2)
 
 
 def test_a_damaged_record_is_refused(make_problem, tmp_path) -> None:

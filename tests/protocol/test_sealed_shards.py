@@ -18,7 +18,7 @@ from vfxgb.engine.base import Engine
 from vfxgb.engine.dask import DaskEngine
 from vfxgb.engine.settings import EngineSettings, engines_for
 from vfxgb.errors import EngineError
-from vfxgb.protocols.sealed import passive, routed
+from vfxgb.protocols.sealed import ahead, passive, routed
 from vfxgb.protocols.sealed.columns import CandidateColumns
 from vfxgb.train import active, simulate
 
@@ -93,8 +93,9 @@ def test_the_twin_in_shards(make_problem: Any, train: Any, model_of: Any) -> Non
 def test_questions_about_rows_end_elsewhere_than_shards(
     settings: EngineSettings, same_as_twin: Any, train: Any, make_problem: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """So many rows that their transfers are several batches: here of 64 transfers each."""
-    monkeypatch.setattr(routed, "MAX_BATCH", 64)
+    """Questions of 64 transfers, none of which were sent ahead."""
+    monkeypatch.setattr(routed, "PART_TRANSFERS", 64)
+    monkeypatch.setattr(ahead, "MOST_OF_A_ROW", 0)
     monkeypatch.setattr(split_bits, "WINDOW_BYTES", 200)
     problem = make_problem("missing multiclass", score_bits=BITS, n_estimators=1, max_depth=2)
     ledger = train(problem, "sealed", engine=settings).ledger

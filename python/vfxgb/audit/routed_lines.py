@@ -19,10 +19,12 @@ def routed_lines(view: AttackerView, peer: str) -> Iterator[tuple[int, int, Line
     """
     round_index, depth = -1, -1
     parts: list[tuple[Lines, Lines]] = []
-    asked: HiddenRoute | None = None
+    # First row -> a question whose answer comes later: several are on their way at once.
+    asked: dict[int, HiddenRoute] = {}
     for message in view.tagged(peer, BeginHiddenRound.TAG, HiddenRoute.TAG, HiddenRouted.TAG):
-        if isinstance(message, HiddenRouted) and asked is not None:
-            parts.append((_lines(asked.corrections, asked.count), _lines(message.sent, asked.count)))
+        if isinstance(message, HiddenRouted):
+            question = asked.pop(message.first)
+            parts.append((_lines(question.corrections, question.count), _lines(message.sent, question.count)))
             continue
         if parts and not (isinstance(message, HiddenRoute) and message.first):
             yield round_index, depth, *_joined(parts)
@@ -30,7 +32,7 @@ def routed_lines(view: AttackerView, peer: str) -> Iterator[tuple[int, int, Line
         if isinstance(message, BeginHiddenRound):
             round_index = message.round
         else:
-            asked, depth = message, message.depth
+            asked[message.first], depth = message, message.depth
     if parts:
         yield round_index, depth, *_joined(parts)
 

@@ -56,6 +56,13 @@ class CandidateColumns:
         """How many training rows of each column go left."""
         return np.zeros(1, dtype=np.int64) if self._none else self._bits.left_counts()
 
+    def names(self) -> list[bytes]:
+        """A name of each column that is the same in any order of rows and of columns."""
+        if self._none:
+            return [b""]
+        numbers = np.stack([self.feature, self._bin, self._default_left, self.left_counts], axis=1).astype("<i8")
+        return [line.tobytes() for line in numbers]
+
     def left_bits(self, first: int, stop: int) -> NDArray[np.uint8]:
         """The bits of some training rows, as ColumnSource says. `first` is a multiple of 8, as those of blocks are."""
         return self.lines(np.arange(1), first, stop) if self._none else self._bits.part(first, stop)

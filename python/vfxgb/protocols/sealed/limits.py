@@ -22,9 +22,6 @@ from vfxgb.protocols.sealed.columns import CandidateColumns
 from vfxgb.protocols.sealed.kept import WinRecord, kept_file, read_wins, write_wins
 from vfxgb.protocols.sealed.params import SealedParams
 
-# The bits of all columns are never in one place; a multiple of 8.
-ROWS_AT_ONCE = 1 << 18
-
 
 class WinLimits:
     """Counts what was won. Raises ConsentError for a run too many, FormatError for a record that is damaged."""
@@ -36,7 +33,7 @@ class WinLimits:
         folder = context.kept_in or params.setup_dir
         self._path: Path | None = None if folder is None else kept_file(str(folder), context, "wins")
         self._record = WinRecord()
-        # Columns are known by their rows, so that one is the same in every order.
+        # Columns are known by their cuts and how many rows go left, so that one is the same in every order.
         self._digest, self._place = ("", np.arange(len(columns)))
         if self._path is not None:
             self._digest, self._place = _named(columns)
@@ -108,13 +105,8 @@ class WinLimits:
 
 
 def _named(columns: CandidateColumns) -> tuple[str, NDArray[np.int64]]:
-    """A digest of all columns, and int64[columns], the place of each among them, whatever order they are in."""
-    digests = [hashlib.sha256() for _ in range(len(columns))]
-    for first in range(0, columns.rows, ROWS_AT_ONCE):
-        bits = columns.left_bits(first, min(first + ROWS_AT_ONCE, columns.rows))
-        for digest, line in zip(digests, bits, strict=True):
-            digest.update(line.tobytes())
-    names = [digest.digest() for digest in digests]
+    """A digest of all columns, and int64[columns], the place of each among them, in any order of rows and columns."""
+    names = columns.names()
     order = sorted(range(len(names)), key=names.__getitem__)
     place = np.zeros(len(names), dtype=np.int64)
     place[order] = np.arange(len(names))
