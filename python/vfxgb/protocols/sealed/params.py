@@ -14,7 +14,7 @@ from vfxgb.ot import choose_k, measured_aes_speed
 from vfxgb.ot.group import DEFAULT_BITS, AllowSmallGroups, GroupBits, ModpGroup, modp_group, refuse_small_group
 
 # Transfers are most of what travels: where the line is not known, they are made for one of this bandwidth.
-ASSUMED_MBIT = 150.0
+ASSUMED_MBIT = 100.0
 # The fewest score_bits that TrainParams allows.
 LEAST_SCORE_BITS = 12
 # Bits of a sum and of its precision are compared as floating-point numbers.
@@ -39,7 +39,7 @@ class SealedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[int, Meta(ge=1, le=8)] | None,
         Meta(
             description="The number k of the oblivious transfers: each takes 128 / k bits, and 2^k / k times the AES "
-            "of k = 1. None takes what suits the active party's processor and the line, or one of 150 Mbit where "
+            "of k = 1. None takes what suits the active party's processor and the line, or one of 100 Mbit where "
             "that is not known."
         ),
     ] = None
