@@ -25,7 +25,7 @@ from vfxgb import VFXGBClassifier
 from vfxgb.bench.datasets import ACTIVE, PASSIVE, Loaded, load
 from vfxgb.bench.machine import machine_facts
 from vfxgb.bench.real_trees import assert_real_trees
-from vfxgb.bench.train.job import SETUP_BYTES, RoundClock, costs_of
+from vfxgb.bench.train.job import SETUP_BYTES, RoundClock, costs_of, steps_of
 from vfxgb.metric import make_metric
 
 PROTOCOLS = ("sealed", "ot_shares", "batch_he", "ldp", "plain")
@@ -70,7 +70,7 @@ def measure(protocol: str, data: Loaded, args: argparse.Namespace) -> dict[str, 
         "megabytes": (costs["sent"] + costs["received"] - setup) / args.trees / 1e6,
         "setup_seconds": costs["key_seconds"],
         "setup_megabytes": setup / 1e6,
-        "flights": costs["flights"],
+        "flights": steps_of(model)["flights"],
         "auc": auc,
     }
 

@@ -142,7 +142,7 @@ def test_bench_ops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # Transfers: 32 + 7 + 7 for the sign and 1 + 1 for |V|. Bits in flights: choices, tables, ANDs, |V| and its code.
     assert round(sign["transfer_bytes"]) == round(48 * 21 / 8)
     assert round(sign["flight_bytes"]) == round((32 + 15 + 7 * 30 + 2 * (3 * 7 - 3) + 2 * 38 + 1) / 8 + 1)
-    assert [tree["flights"] for tree in trees] == [198, 192]
+    assert [tree["flights"] for tree in trees] == [146, 140]
     assert all(len(tree["ahead_seconds"]["2"]) == len(tree["flight_seconds"]["1"]) == 2 for tree in trees)
 
 

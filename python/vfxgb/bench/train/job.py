@@ -205,28 +205,38 @@ def _fit(job: TrainJob, data: Loaded, trees: int, real: bool) -> TrainRun:
         assert_real_trees(model.model_.active_share, f"bench train: {job.protocol} {job.params} on {data.source}")
     costs = costs_of(model)
     clock.rounds[0] -= costs["key_seconds"]
-    return TrainRun(rounds=clock.rounds, cpu_seconds=sum(clock.round_cpu), round_cpu=clock.round_cpu, **costs)
+    return TrainRun(
+        rounds=clock.rounds, cpu_seconds=sum(clock.round_cpu), round_cpu=clock.round_cpu, **costs, **steps_of(model)
+    )
 
 
 def costs_of(model: VFXGBClassifier) -> dict[str, Any]:
-    """What a training has counted, by the fields of TrainRun: keys, operations and phases of all parties, bytes."""
+    """What a training has counted: keys or set-up, operations and phases of all parties, bytes."""
     timings, traffic = model.timings_, model.traffic_[PASSIVE]
     parties = {ACTIVE: timings, **timings.parties}
     operations: Counter[str] = Counter()
     for counted in parties.values():
         operations.update(counted.operations)
-    messages: Counter[str] = Counter()
-    for entry in model.ledger_.entries:
-        messages[entry.message] += entry.bytes
     return {
         "key_seconds": sum(timings.seconds.get(phase, 0.0) for phase in ONCE_PHASES),
         "operations": dict(operations),
         "phases": {party: dict(counted.seconds) for party, counted in parties.items()},
-        "phase_cpu": {party: dict(counted.cpu_seconds) for party, counted in parties.items()},
-        "messages": dict(messages),
-        "flights": traffic.flights,
         "sent": traffic.sent_bytes,
         "received": traffic.received_bytes,
+    }
+
+
+def steps_of(model: VFXGBClassifier) -> dict[str, Any]:
+    """Processor time by phase, bytes by type of message, and flights."""
+    timings = model.timings_
+    parties = {ACTIVE: timings, **timings.parties}
+    messages: Counter[str] = Counter()
+    for entry in model.ledger_.entries:
+        messages[entry.message] += entry.bytes
+    return {
+        "phase_cpu": {party: dict(counted.cpu_seconds) for party, counted in parties.items()},
+        "messages": dict(messages),
+        "flights": model.traffic_[PASSIVE].flights,
     }
 
 
