@@ -1,4 +1,4 @@
-"""`sealed` between processes: the model of one process, its predictions open and hidden, limits of a passive party."""
+"""`sealed` between processes: the model of one process, and its predictions, open and hidden."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -67,15 +67,3 @@ def test_predictions_are_those_of_the_model(world: World, taught: Any, vfxgb: An
     assert [line[1] != "" for line in lines] == known.tolist()
     found = np.array([[float(cell) for cell in line[1:]] for line in lines if line[1]])
     np.testing.assert_allclose(found, wanted[known], rtol=1e-5)
-
-
-def test_a_limit_of_a_passive_party_ends_the_run(world: World, vfxgb: Any, capsys: Any) -> None:
-    config = world.passive("shop", name="shop-limits", folder="shop-limits", protocol={"local": {"max_wins": 2}})
-    served = Served(config)
-    try:
-        bank = configured(world, {"shop": served.address}, folder="sealed-limits")
-        assert vfxgb("train", bank, "--quiet") != 0
-        said = capsys.readouterr().err
-        assert "shop tells the active party the rows of at most 2 winning splits in a run (max_wins)" in said
-    finally:
-        served.kill()
