@@ -192,7 +192,7 @@ def test_a_passive_party_refuses(change, kind, match, tampered) -> None:
         (replaced(OtRequest, block=1), MessageError, "setting up with shop: found block 1, wanted 0"),
         (replaced(OtRequest, request=cut), TransferError, "transfers with shop: found .* bytes for block 0"),
         (replaced(OtRequest, request=flipped(100)), TransferError, "the digest of block 0 of domain 1 does not match"),
-        (replaced(OtRequest, last_block, request=EMPTY), TransferError, "no block of transfers of version 3"),
+        (replaced(OtRequest, last_block, request=EMPTY), TransferError, "no block of transfers of version 4"),
         (replaced(OtRequest, request=other_session), TransferError, "found a block of session .*, wanted session"),
         (replaced(OtSums, round=3), MessageError, "reading sums of shop: found 1 trees of round 3"),
         (
