@@ -89,7 +89,7 @@ def repeated_questions(bank: DeviatingBank) -> None:
 
 
 def pieces_that_nobody_needs(bank: DeviatingBank) -> None:
-    """Of comparisons under `sealed`: a hundred million transfers, which would take gigabytes to answer."""
+    """Ask for 67 million pieces of comparisons under `sealed`, which would take gigabytes to answer."""
     changed = replaced(SealedPieces, tables=0, ands=1 << 26, muxes=0)
     send = Channel.send_encoded
 

@@ -158,7 +158,7 @@ def before(digest: bytes, group: int, kind: int) -> bytes:
 def seal(
     kind: int, k: int, session: bytes, domain: int, number_: int, group: int, payload: bytes, part: slice | None = None
 ) -> bytes:
-    """`part`: of the payload, where it is hashed by its own digest."""
+    """`part` is the slice of the payload that is hashed apart, and for which its digest stands."""
     data = b"VXOT" + bytes([4, kind, k, 0]) + domain.to_bytes(4, "little")
     data += number_.to_bytes(8, "little") + group.to_bytes(8, "little") + hashlib.sha256(session).digest()[:8]
     data += len(payload).to_bytes(8, "little")
