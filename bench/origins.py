@@ -42,6 +42,7 @@ COMMANDS = {
     "hidden_prediction.json": "python bench/e2e/hidden_prediction.py --json docs/results/hidden_prediction.json",
     "sealed_steps.json": "python bench/e2e/sealed_steps.py --shapes give_credit synthetic --trees 3 "
     "--json docs/results/sealed_steps.json",
+    "lattice_noise.json": "python bench/e2e/lattice_noise.py --json docs/results/lattice_noise.json",
     "noise.json": "build/release/bench/cpp/bench_noise --benchmark_out=docs/results/noise.json",
     "noise_cost.json": "python bench/e2e/noise_cost.py",
     "peers.json": "vfxgb bench peers --out docs/results",

@@ -1,4 +1,4 @@
-"""The table of docs/speed.md that says what a tree of `sealed` takes, step by step, from sealed_steps.json."""
+"""Tables about `sealed`: what a tree takes, step by step (docs/speed.md), and the noise of sums (lattice/README.md)."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 from origins import origin
 
 FILE = "sealed_steps.json"
+NOISE_FILE = "lattice_noise.json"
 # What would halve a step: what it is made of, and what would take half of that away.
 WOULD_HALVE = {
     "sums over encrypted columns": "most of it reads 8 bytes a row and column from memory once a level. Words of 43 to "
@@ -50,3 +51,25 @@ def shape_parts(shape: dict[str, Any], threads: int) -> list[str]:
         f"{shape['load']:.0f}:"
     )
     return [about, "\n".join(lines)]
+
+
+def noise_section(folder: Path) -> str:
+    """The noise of lattice sums, from lattice_noise.json, and its figure."""
+    results: dict[str, Any] = json.loads((folder / NOISE_FILE).read_text(encoding="utf-8"))
+    heads = ["rows", "ring", "sums", "deviation, measured / computed", "beyond 2, 3, 4 deviations, against normal"]
+    heads += ["largest", "Delta, in measured deviations", "failure of a sum"]
+    lines = ["| " + " | ".join(heads) + " |", "|---:|---|---:|---:|---|---:|---:|---:|"]
+    for line in results["lines"]:
+        cells = [
+            f"{line['rows']:,}",
+            line["ring"],
+            f"{line['sums']:,}",
+            f"{line['deviation'] / line['computed']:.3f}",
+            ", ".join(f"{tail:.2f}" for tail in line["tails"][1:]),
+            f"{line['largest']:.1f}",
+            f"{line['delta']:.1f}",
+            f"2^{line['failure_log2']:.0f}",
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    figure = f"![How often noise exceeds t deviations](../../../docs/results/{Path(NOISE_FILE).stem}.png)"
+    return "\n\n".join(["\n".join(lines), figure, origin(NOISE_FILE, results)])

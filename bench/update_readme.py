@@ -1,4 +1,4 @@
-"""Writes the tables of README.md and of pages of docs (PAGES) from the result files in docs/results.
+"""Writes the tables of README.md and of other pages (PAGES) from the result files in docs/results.
 
     python bench/update_readme.py
 
@@ -16,6 +16,7 @@ import row_bits_tables
 import scale_tables
 from origins import origin
 from protocol_tables import refused_section, sealed_auc_section, side_by_side_section
+from sealed_tables import noise_section as lattice_noise_section
 from sealed_tables import sealed_section
 from speed_tables import RESULTS, load, microseconds, network_section, number, operations_section, training_section
 from split_rule_tables import split_rules_section
@@ -246,6 +247,7 @@ PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
         "refused": refused_section,
         "split rules": split_rules_section,
     },
+    "python/vfxgb/lattice/README.md": {"noise": lattice_noise_section},
 }
 
 

@@ -4,19 +4,33 @@ Every node has weights of the largest norm that there is room for, where noise i
 reaches Delta / 2; with fewer sums than 2^40 that is not seen, so tails are compared with a normal distribution's, and
 the failure probability is that of the measured deviation: 2 exp(-(Delta / 2)^2 / (2 deviation^2)).
 
-    python bench/e2e/lattice_noise.py [--sums 1000000] [--rows 1000 10000 100000]
+    python bench/e2e/lattice_noise.py [--sums 1000000] [--rows 1000 10000 100000] [--json FILE]
+
+With --json the figure is written next to the file: how often noise exceeds t deviations, measured, beside a normal
+distribution and the bound 2 exp(-t^2 / 2), out to Delta / 2.
 """
 
 import argparse
+import json
 import math
+from pathlib import Path
+from typing import Any
 
+import matplotlib as mpl
 import numpy as np
 
+from vfxgb.bench.machine import machine_facts
 from vfxgb.lattice import BitColumns, ColumnHolder, ColumnOwner, HolderSettings, LatticeParams, Level, open_noise
+
+mpl.use("Agg")
+from matplotlib.figure import Figure
 
 COLUMNS = 500
 NODES = 50
 TAILS = (1, 2, 3, 4)
+# Of a curve of the figure: distances in deviations, and the lowest probability on its axis, as a power of two.
+DISTANCES = np.arange(0, 6.01, 0.1)
+LOWEST = -760
 
 
 def largest_node(params: LatticeParams, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -32,12 +46,12 @@ def largest_node(params: LatticeParams, generator: np.random.Generator) -> tuple
     raise SystemExit(f"no node of norm 2^{params.norm_bits} has room in {params.describe()}")
 
 
-def measure(rows: int, ring: str, sums: int) -> str:
-    """A line of the table."""
+def measure(rows: int, ring: str, sums: int) -> dict[str, Any]:
+    """What is known of the noise of so many sums or more."""
     generator = np.random.default_rng(1)
     left = generator.random((COLUMNS, rows)) < 0.5
     owner = ColumnOwner("active", BitColumns(left, np.full(COLUMNS, 8)), threads=1)
-    found = []
+    noises = []
     settings = HolderSettings(ring=ring, threads=1, ahead=NODES)  # type: ignore[arg-type]
     with ColumnHolder("passive", rows, settings) as holder:
         seed = holder.accept(owner.offer(holder.open()))
@@ -48,38 +62,69 @@ def measure(rows: int, ring: str, sums: int) -> str:
             holder.add(block)
         params = holder.params
         norms = []
-        while sum(len(each) for each in found) < sums:
+        while sum(len(noise) for noise in noises) < sums:
             level = Level.of([largest_node(params, generator) for _ in range(NODES)])
             squares = np.concatenate([[0.0], np.cumsum(level.weights.astype(np.float64) ** 2)])[level.offsets]
             norms.append(np.sqrt(np.diff(squares)))
             message, own = holder.sum(level)
-            found.append(open_noise(own.x + owner.shares(message), params).ravel())
-    noise = np.concatenate(found).astype(np.float64)
+            noises.append(open_noise(own.x + owner.shares(message), params).ravel())
+    noise = np.concatenate(noises).astype(np.float64)
     deviation = float(noise.std())
-    predicted = math.sqrt(params.noise_variance(float(np.sqrt(np.mean(np.concatenate(norms) ** 2)))))
-    tails = [np.mean(np.abs(noise) > t * deviation) / math.erfc(t / math.sqrt(2)) for t in TAILS]
-    reach = 2.0**params.log_delta / deviation
-    failure = (reach / 2) ** 2 / 2 / math.log(2) - 1
-    cells = [f"{rows:,}", str(params.ring), f"{len(noise):,}", f"{deviation / predicted:.4f}"]
-    cells += [f"{each:.3f}" for each in tails]
-    cells += [f"{np.abs(noise).max() / deviation:.2f}", f"{reach:.1f}", f"2^-{failure:.0f}"]
-    return "| " + " | ".join(cells) + " |"
+    sizes = np.sort(np.abs(noise) / deviation)
+    beyond = 1 - np.searchsorted(sizes, DISTANCES, side="right") / len(sizes)
+    delta = 2.0**params.log_delta / deviation
+    return {
+        "rows": rows,
+        "ring": str(params.ring),
+        "sums": len(noise),
+        "computed": math.sqrt(params.noise_variance(float(np.sqrt(np.mean(np.concatenate(norms) ** 2))))),
+        "deviation": deviation,
+        "tails": [float(np.mean(sizes > t)) / math.erfc(t / math.sqrt(2)) for t in TAILS],
+        "beyond": beyond.tolist(),
+        "largest": float(sizes[-1]),
+        "delta": delta,
+        "failure_log2": 1 - (delta / 2) ** 2 / 2 / math.log(2),
+    }
+
+
+def draw(lines: list[dict[str, Any]], path: Path) -> None:
+    """The figure: on the left what was measured, on the right the bound out to where a sum is wrong."""
+    figure = Figure(figsize=(9.0, 3.6), layout="constrained")
+    near, far = figure.subplots(1, 2)
+    for line in lines:
+        seen = np.array(line["beyond"])
+        near.plot(DISTANCES[seen > 0], seen[seen > 0], label=f"{line['rows']:,} rows, {line['ring']}", linewidth=1)
+    normal = [math.erfc(t / math.sqrt(2)) for t in DISTANCES]
+    near.plot(DISTANCES, normal, "k:", label="normal distribution")
+    near.set(yscale="log", ylim=(1e-7, 2), xlabel="t, in measured deviations", ylabel="sums with more noise than t")
+    near.legend(fontsize="x-small")
+    reach = [line["delta"] / 2 for line in lines]
+    distances = np.linspace(1.5, max(reach) + 3, 200)
+    far.plot(distances, 1 - distances**2 / 2 / math.log(2), "k", label="bound, 2 exp(-t² / 2)")
+    far.plot(reach, [line["failure_log2"] for line in lines], "o", label="Delta / 2, where a sum is wrong")
+    far.axhline(-40, linestyle=":", color="k")
+    far.annotate("one sum in 2^40", (distances[-1], -40), ha="right", va="bottom", fontsize="x-small")
+    far.set(ylim=(LOWEST, 0), xlabel="t, in measured deviations", ylabel="log2 of the probability")
+    far.legend(fontsize="x-small", loc="lower left")
+    figure.savefig(path, dpi=110)
 
 
 def main() -> None:
-    """Print the table."""
+    """Print what was measured; with --json write it, and the figure, to docs/results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sums", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, nargs="+", default=[1_000, 10_000, 100_000])
+    parser.add_argument("--json", type=Path, default=None, help="write the result, and the figure beside it")
     arguments = parser.parse_args()
-    heads = ["rows", "ring", "sums", "deviation, measured / computed"]
-    heads += [f"beyond {t} deviations, against normal" for t in TAILS]
-    heads += ["largest, in deviations", "Delta, in deviations", "failure of a sum"]
-    print("| " + " | ".join(heads) + " |")
-    print("|" + "---|" * len(heads))
+    lines = []
     for rows in arguments.rows:
         for ring in ("auto", "wide"):
-            print(measure(rows, ring, arguments.sums), flush=True)
+            lines.append(measure(rows, ring, arguments.sums))
+            print(json.dumps({name: value for name, value in lines[-1].items() if name != "beyond"}), flush=True)
+    if arguments.json is not None:
+        result = {"machine": machine_facts(), "settings": {"sums": arguments.sums}, "lines": lines}
+        arguments.json.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+        draw(lines, arguments.json.with_suffix(".png"))
 
 
 if __name__ == "__main__":
