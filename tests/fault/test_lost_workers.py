@@ -23,6 +23,7 @@ from vfxgb.params import TrainParams
 from vfxgb.train.simulate import FitResult
 
 distributed = pytest.importorskip("distributed", reason="Dask is an extra of vfxgb")
+dask_config = pytest.importorskip("dask.config")
 
 # Seconds that no worker takes to come up, however busy the machine is.
 DEADLINE = 120.0
@@ -37,8 +38,12 @@ PROTOCOLS: dict[str, dict[str, Any]] = {
 
 @contextmanager
 def cluster_of(workers: int) -> Iterator[Any]:
-    """The client of a cluster of worker processes, each with a nanny that replaces it."""
+    """The client of a cluster of worker processes, each with a nanny that replaces it, however long that takes.
+
+    A local cluster ends a nanny whose new worker has not come up some seconds after the old one was lost.
+    """
     with (
+        dask_config.set({"distributed.deploy.lost-worker-timeout": DEADLINE}),
         distributed.LocalCluster(
             n_workers=workers,
             threads_per_worker=1,
