@@ -30,7 +30,7 @@ from vfxgb.lattice import (
     rows=st.integers(1, 5000),
     columns=st.integers(1, 20),
     precision=st.none() | st.floats(0, 9),
-    ring=st.sampled_from(["auto", "wide"]),
+    ring=st.sampled_from(["auto", "wide", "pairs"]),
     threads=st.integers(1, 3),
     nodes=st.integers(0, 9),
     seed=st.integers(0, 1 << 32),
@@ -39,10 +39,15 @@ from vfxgb.lattice import (
 @example(rows=2048, columns=1, precision=None, ring="auto", threads=2, nodes=1, seed=0, path="portable")
 @example(rows=2049, columns=9, precision=9, ring="auto", threads=1, nodes=3, seed=1, path="")
 @example(rows=4097, columns=8, precision=0, ring="wide", threads=3, nodes=2, seed=2, path="portable")
-@examples(15)
+@example(rows=4100, columns=7, precision=None, ring="pairs", threads=2, nodes=3, seed=3, path="")
+@example(rows=5000, columns=1, precision=0, ring="pairs", threads=1, nodes=2, seed=4, path="portable")
+@examples(20)
 def test_sums_are_exact(
     rows: int, columns: int, precision: float | None, ring: RingChoice, threads: int, nodes: int, seed: int, path: str
 ) -> None:
+    if ring == "pairs" and precision is not None:
+        # As much as fits, or less.
+        precision = min(precision, choose_params(rows, None, ring).precision_bits)
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("VFXGB_SIMD", path)
         _compare_sums(rows, columns, HolderSettings(precision_bits=precision, ring=ring, threads=threads), nodes, seed)
