@@ -23,7 +23,7 @@ using namespace vfxgb;
 using namespace vfxgb::lattice;
 
 constexpr std::size_t degree = 2048, rows = 8 * degree, blocks = rows / degree;
-constexpr unsigned log_q = 48, column_bits = 44, node_bits = 37, shift = 39;
+constexpr unsigned log_q = 48, column_bits = 44, node_bits = 37, shift = 39, shifts[] = {shift};
 
 void items(benchmark::State& state, std::size_t count) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(count));
@@ -52,7 +52,7 @@ struct Table {
       encrypt(block);
       c.fill(static_cast<i64>(block * degree), degree, packed.data(), column_bits, 1);
     }
-    secret.encrypt({~u64{0}, elements.data() + blocks * degree, 0, degree, nullptr, shift}, weights.data(), column_bits,
+    secret.encrypt({~u64{0}, elements.data() + blocks * degree, 0, degree, nullptr, shifts}, weights.data(), column_bits,
                    packed.data(), 1);
     masks = std::make_unique<MaskMaker>(degree, log_q, elements.data() + blocks * degree, packed.data(), count,
                                         column_bits, loops, 1);
@@ -63,7 +63,7 @@ struct Table {
   }
   void encrypt(std::size_t block) {
     const unsigned char* const bits = left.data() + block * columns * degree / 8;
-    secret.encrypt({block, elements.data() + block * degree, 0, degree, bits, shift}, weights.data(), column_bits,
+    secret.encrypt({block, elements.data() + block * degree, 0, degree, bits, shifts}, weights.data(), column_bits,
                    packed.data(), 1);
   }
 

@@ -1,6 +1,8 @@
 // Sums over encrypted columns: both parties' kernels.
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "bind/arrays.h"
 #include "bind/files.h"
 #include "bind/locked.h"
@@ -187,19 +189,21 @@ std::unique_ptr<lattice::SecretColumns> make_secret(py::ssize_t degree, py::ssiz
 }
 
 py::bytes encrypt(const lattice::SecretColumns& secret, u64 block, const Array<u64>& element, py::ssize_t first,
-                  py::ssize_t rows, const std::optional<Array<Byte>>& left, const Array<i32>& weights, unsigned shift,
-                  py::ssize_t bits, py::ssize_t threads) {
+                  py::ssize_t rows, const std::optional<Array<Byte>>& left, const Array<i32>& weights,
+                  const std::vector<unsigned>& shifts, py::ssize_t bits, py::ssize_t threads) {
   const std::size_t count = not_negative(rows, "rows"), begin = not_negative(first, "first"), team = positive(threads);
   const unsigned kept = bits_of(bits);
-  if (shift > 63) throw std::invalid_argument("shift must be below 64");
+  if (shifts.empty() || std::any_of(shifts.begin(), shifts.end(), [](unsigned shift) { return shift > 63; }))
+    throw std::invalid_argument("shifts must be some, each below 64");
+  const std::size_t messages = secret.columns() * shifts.size();
   const lattice::SecretColumns::Part part{
       block,
       shaped(element, {extent(secret.degree())}, "element"),
       begin,
       count,
-      left ? shaped(*left, {extent(secret.columns()), extent((count + 7) / 8)}, "left") : nullptr,
-      shift};
-  const i32* const factors = shaped(weights, {extent(secret.columns())}, "weights");
+      left ? shaped(*left, {extent(messages), extent((count + 7) / 8)}, "left") : nullptr,
+      shifts};
+  const i32* const factors = shaped(weights, {extent(messages)}, "weights");
   NewBytes packed(secret.columns() * lattice::packed_bytes(count, kept));
   interruptible([&] {
     secret.encrypt(part, factors, kept, packed.data(), team);
@@ -306,7 +310,7 @@ void register_lattice(py::module_& module) {
       .def(py::init(&make_secret), arg("degree"), arg("log_q"), arg("columns"), arg("key"), arg("threads") = 1,
            arg("path") = "")
       .def("encrypt", encrypt, arg("block"), arg("element"), arg("first"), arg("rows"), arg("left"), arg("weights"),
-           arg("shift"), arg("bits"), arg("threads") = 1)
+           arg("shifts"), arg("bits"), arg("threads") = 1)
       .def("shares", shares, arg("packed"), arg("count"), arg("bits"), arg("threads") = 1);
   py::class_<lattice::MaskMaker>(module, "MaskMaker")
       .def(py::init(&make_mask_maker), arg("degree"), arg("log_q"), arg("element"), arg("z"), arg("columns"),

@@ -47,9 +47,10 @@ void SecretColumns::encrypt(const Part& part, const i32* weights, unsigned bits,
       accumulator.flush(words.data());
       add_noise_at(PlaceStream(key_.data(), Domain::noise, part.block, static_cast<u32>(column)), n, 64 - log_q_,
                    words.data());
-      if (part.left) {
-        const unsigned char* const left = part.left + column * left_bytes;
-        const u64 message = static_cast<u64>(static_cast<i64>(weights[column])) << part.shift;
+      for (std::size_t k = 0; part.left && k < part.shifts.size(); ++k) {
+        const std::size_t place = column * part.shifts.size() + k;
+        const unsigned char* const left = part.left + place * left_bytes;
+        const u64 message = static_cast<u64>(static_cast<i64>(weights[place])) << part.shifts[k];
         for (std::size_t row = 0; row < part.rows; ++row)
           words[part.first + row] += message & (0 - static_cast<u64>(left[row / 8] >> (row % 8) & 1));
       }

@@ -311,10 +311,12 @@ void samples() {
   CHECK_THROWS(ternary_at(PlaceStream(key, 1, 7, 9), 9, other.data()));
 }
 
-// A set-up and one level: x + y is Delta times the sum, but for noise that is far below it.
-void whole_sums(const Loops& loops, std::size_t n, unsigned log_q, unsigned bits, std::size_t threads) {
-  const std::size_t columns = 11, rows = 2 * n + 100, blocks = 3;
-  const unsigned shift = 40;
+// A set-up and one level: x + y is Delta times the sum, but for noise that is far below it. With two messages a word
+// the second stands in its lower 40 bits.
+void whole_sums(const Loops& loops, std::size_t n, unsigned log_q, unsigned bits, std::size_t threads,
+                std::vector<unsigned> shifts = {40}) {
+  const std::size_t columns = 11, rows = 2 * n + 100, blocks = 3, messages = shifts.size() * columns;
+  const unsigned node_bits = shifts.size() == 1 ? 40 : 60;
   unsigned char key[key_bytes];
   random_bytes(key, sizeof key);
   Vector words;
@@ -324,28 +326,28 @@ void whole_sums(const Loops& loops, std::size_t n, unsigned log_q, unsigned bits
   }
   const u64* const zero_element = words.data() + blocks * n;
   const SecretColumns secret(n, log_q, columns, key, loops, threads);
-  std::vector<i32> weights(columns);
+  std::vector<i32> weights(messages);
   for (i32& weight : weights) weight = 8 + static_cast<i32>(draw() % 25);
-  std::vector<std::vector<bool>> left(columns, std::vector<bool>(rows));
+  std::vector<std::vector<bool>> left(messages, std::vector<bool>(rows));
   Columns c(0, rows, columns, loops);
   for (std::size_t block = 0; block < blocks; ++block) {
     // In two parts, as two shards would.
     const std::size_t all = std::min(n, rows - block * n), cut = all / 3;
     for (const auto& [first, some] : {std::pair<std::size_t, std::size_t>{0, cut}, {cut, all - cut}}) {
-      std::vector<unsigned char> bytes(columns * ((some + 7) / 8)), packed(columns * packed_bytes(some, bits));
-      for (std::size_t column = 0; column < columns; ++column)
+      std::vector<unsigned char> bytes(messages * ((some + 7) / 8)), packed(columns * packed_bytes(some, bits));
+      for (std::size_t column = 0; column < messages; ++column)
         for (std::size_t row = 0; row < some; ++row) {
           const bool goes = draw() % 2;
           left[column][block * n + first + row] = goes;
           if (goes) bytes[column * ((some + 7) / 8) + row / 8] |= static_cast<unsigned char>(1 << (row % 8));
         }
-      const SecretColumns::Part part{block, words.data() + block * n, first, some, bytes.data(), shift};
+      const SecretColumns::Part part{block, words.data() + block * n, first, some, bytes.data(), shifts};
       secret.encrypt(part, weights.data(), bits, packed.data(), threads);
       c.fill(static_cast<i64>(block * n + first), some, packed.data(), bits, threads);
     }
   }
   std::vector<unsigned char> z(columns * packed_bytes(n, bits));
-  secret.encrypt({~u64{0}, zero_element, 0, n, nullptr, shift}, weights.data(), bits, z.data(), threads);
+  secret.encrypt({~u64{0}, zero_element, 0, n, nullptr, shifts}, weights.data(), bits, z.data(), threads);
   const Elements elements(n, log_q, 0, blocks, words.data(), loops, threads);
   const MaskMaker masks(n, log_q, zero_element, z.data(), columns, bits, loops, threads);
   const Level level = some_nodes(0, static_cast<i64>(rows), 100);
@@ -355,17 +357,19 @@ void whole_sums(const Loops& loops, std::size_t n, unsigned log_q, unsigned bits
   c.sums(nodes, x.data(), threads);
   masks.make(nodes.count, mask_w.data(), mask_x.data(), threads);
   for (std::size_t k = 0; k < w.size(); ++k) w[k] += mask_w[k];
-  std::vector<unsigned char> packed(nodes.count * packed_bytes(n, 40));
+  std::vector<unsigned char> packed(nodes.count * packed_bytes(n, node_bits));
   for (std::size_t node = 0; node < nodes.count; ++node)
-    pack_words(w.data() + node * n, n, 40, packed.data() + node * packed_bytes(n, 40));
-  secret.shares(WordVectors(packed.data(), nodes.count, n, 40, loops, threads), y.data(), threads);
+    pack_words(w.data() + node * n, n, node_bits, packed.data() + node * packed_bytes(n, node_bits));
+  secret.shares(WordVectors(packed.data(), nodes.count, n, node_bits, loops, threads), y.data(), threads);
   bool good = true;
   for (std::size_t node = 0; node < nodes.count; ++node)
-    for (std::size_t column = 0; column < columns; ++column) {
+    for (std::size_t message = 0; message < messages; ++message) {
       i64 sum = 0;
       for (i64 e = level.offsets[node]; e < level.offsets[node + 1]; ++e)
-        if (left[column][static_cast<std::size_t>(level.rows[e])]) sum += i64{level.weights[e]} * weights[column];
-      const u64 total = x[node * columns + column] + mask_x[node * columns + column] + y[node * columns + column];
+        if (left[message][static_cast<std::size_t>(level.rows[e])]) sum += i64{level.weights[e]} * weights[message];
+      const std::size_t k = message % shifts.size(), place = node * columns + message / shifts.size();
+      const unsigned up = k == 0 ? 0 : 24, shift = shifts[k] + up;
+      const u64 total = (x[place] + mask_x[place] + y[place]) << up;
       good = good && static_cast<i64>(total + (u64{1} << (shift - 1))) >> shift == sum;
     }
   CHECK(good);
@@ -408,6 +412,7 @@ int main() {
     ternary_vectors(*loops, 32768, 60);
     whole_sums(*loops, 128, 48, 43, 1);
     whole_sums(*loops, 256, 64, 52, 2);
+    whole_sums(*loops, 256, 64, 62, 2, {40, 17});
   }
   packed_words();
   samples();

@@ -1,5 +1,6 @@
 """`sealed` in whole runs: the models of `plain` with the same rule, integers and seeds; refusals; what is learnt."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from network_runs import NetworkChannels, Town
 from protocol_variants import allows, params_of
 from simulated_runs import fit_tables
-from vfxgb.errors import MessageError, ParameterError, ProtocolParameterError
+from vfxgb.errors import CapacityError, MessageError, ParameterError, ProtocolParameterError
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_by_name
 from vfxgb.protocols.sealed.messages import SealedPieces
@@ -114,7 +115,7 @@ def test_what_is_made_ahead_does_not_show_in_models(
         assert sent.count(HiddenRoute) > 4 * n_passive
 
 
-@pytest.mark.parametrize("settings", [{"transfer_bits": 2}, {"flight_bytes": 0}, {"ring": "wide"}])
+@pytest.mark.parametrize("settings", [{"transfer_bits": 2}, {"flight_bytes": 0}, {"ring": "wide"}, {"ring": "pairs"}])
 def test_settings_do_not_show_in_models(settings, make_problem, train, model_of) -> None:
     problem = make_problem("missing", score_bits=BITS, n_estimators=2)
     params = {**params_of("sealed"), **settings}
@@ -130,6 +131,34 @@ def test_settings_do_not_show_in_models(settings, make_problem, train, model_of)
         evals=[("valid", slice(220, 300))],
     )
     assert model_of(found) == model_of(train(problem, "sealed", 3))
+
+
+@pytest.mark.parametrize(("ring", "bits"), [("pairs", 24), ("pairs", 31)])
+def test_scores_that_noise_could_reach_are_refused_before_the_set_up(ring, bits, make_problem, monkeypatch) -> None:
+    """The most that fits is named, and it does fit."""
+    sent: list[str] = []
+    send = Channel.send
+
+    def noted(self: Channel, message: Message) -> None:
+        sent.append(type(message).__name__)
+        send(self, message)
+
+    monkeypatch.setattr(Channel, "send", noted)
+
+    def fit(score_bits: int) -> None:
+        problem = make_problem("missing", score_bits=score_bits, n_estimators=1)
+        params = {**params_of("sealed"), "ring": ring}
+        fit_tables(problem.tables(2), "p0", problem.y, None, 220, problem.params, "sealed", protocol_params=params)
+
+    with pytest.raises(CapacityError) as caught:
+        fit(bits)
+    found = re.search(
+        rf"found score_bits={bits} with ring='pairs' and 220 .*, wanted at most (\d+);", str(caught.value)
+    )
+    assert found is not None
+    assert set(sent) <= {"Setup", "Ready", "Abort"}
+    fit(int(found[1]))
+    assert "LatticeBlock" in sent
 
 
 def test_threads_do_not_show_in_models(make_problem, train, model_of) -> None:

@@ -72,10 +72,11 @@ class SecretColumns:
         rows: int,
         left: NDArray[np.uint8] | None,
         weights: NDArray[np.int32],
-        shift: int,
+        shifts: list[int],
         bits: int,
         threads: int = 1,
-    ) -> bytes: ...
+    ) -> bytes:
+        """Packed words of some rows. Each word has a message for each of `shifts`, with left bits and a weight each."""
     def shares(self, packed: Buffer, count: int, bits: int, threads: int = 1) -> NDArray[np.uint64]: ...
 
 class MaskMaker:

@@ -122,7 +122,7 @@ def load_encrypted(
     held = HeldRows(setup, first, stop, None, threads)
     with PieceReader(path) as reader:
         for begin, rows in blocks:
-            size = setup.columns * _native.lattice.packed_bytes(rows, setup.params.column_bits)
+            size = setup.words * _native.lattice.packed_bytes(rows, setup.params.column_bits)
             held.fill_rows(begin, rows, reader.take(size))
     return LoadedState(held, load_encrypted, (path, blocks, setup, first, stop, threads))
 

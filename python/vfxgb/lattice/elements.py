@@ -55,6 +55,7 @@ def agreed_bytes(params: LatticeParams, columns: int) -> bytes:
             params.norm_bits,
             params.column_bits,
             params.node_bits,
+            params.columns_per_word,
             columns,
         ]
     )

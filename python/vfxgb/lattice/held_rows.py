@@ -4,8 +4,9 @@ Nothing here is secret to the active party, and nothing depends on masks: sums o
 of all rows. A shard may begin and end within a block of the ring: it makes the elements of all blocks that it has rows
 of, and rows that it lacks have weight 0 there.
 
-In memory the transformed elements of a row take 32 or 40 bytes (rings of 48 or 64 bits), beside 8 a column. Mapped rows
-are summed in groups; of each group the elements are made again, and what was read of the file is given back.
+In memory the transformed elements of a row take 32 or 40 bytes (rings of 48 or 64 bits), beside 8 for each word of its
+columns. Mapped rows are summed in groups; of each group the elements are made again, and what was read of the file is
+given back.
 """
 
 from collections.abc import Iterator
@@ -41,12 +42,17 @@ class ColumnSetup:
     name: bytes
     columns: int
 
+    @property
+    def words(self) -> int:
+        """The words of a row that the columns take."""
+        return self.params.words(self.columns)
+
 
 @dataclass(frozen=True, eq=False)
 class LevelSums:
     """Sums over a level's nodes, unmasked: for the active party alone. Those of shards add up.
 
-    `w`: u^T A, uint64[nodes, N]; `x`: sums of u C, uint64[nodes, columns]; both modulo 2^64.
+    `w`: u^T A, uint64[nodes, N]; `x`: sums of u C, uint64[nodes, words]; both modulo 2^64.
     """
 
     w: Words
@@ -77,10 +83,10 @@ class HeldRows:
         self._elements = None if self._mapped else self._make_elements(first, stop)
         try:
             self._columns = _native.lattice.Columns(
-                first, stop - first, setup.columns, None if file is None else str(file)
+                first, stop - first, setup.words, None if file is None else str(file)
             )
         except (OSError, MemoryError) as error:
-            gigabytes = 8e-9 * setup.columns * (stop - first)
+            gigabytes = 8e-9 * setup.words * (stop - first)
             raise LatticeError(
                 f"keeping encrypted columns: {setup.columns} columns of {stop - first:,} rows take {gigabytes:,.1f} GB,"
                 f" which cannot be had ({error}); agree on fewer bins, or use memory_limit with an engine_folder that "
@@ -112,7 +118,7 @@ class HeldRows:
             raise LatticeError(
                 f"keeping encrypted columns: {rows} rows from {first} on are malformed: {error}"
             ) from None
-        self._written += 8 * self._setup.columns * rows
+        self._written += 8 * self._setup.words * rows
         if self._written >= MAPPED_BYTES:
             self._columns.drop()
             self._written = 0
@@ -124,7 +130,7 @@ class HeldRows:
             return LevelSums(*self._sum(own, self._elements), own.norms())
         ring, nodes = self._setup.params.ring, own.count
         w = np.zeros((nodes, ring.degree), dtype=np.uint64)
-        x = np.zeros((nodes, self._setup.columns), dtype=np.uint64)
+        x = np.zeros((nodes, self._setup.words), dtype=np.uint64)
         for begin, end in self._groups():
             more_w, more_x = self._sum(own.part(begin, end), self._make_elements(begin, end))
             w += more_w
@@ -139,7 +145,7 @@ class HeldRows:
     def _groups(self) -> Iterator[tuple[int, int]]:
         """Ranges of rows, whole blocks as far as they are here, that go through memory together."""
         degree = self._setup.params.ring.degree
-        row_bytes = 8 * self._setup.columns + ELEMENT_BYTES
+        row_bytes = 8 * self._setup.words + ELEMENT_BYTES
         size = max(1, MAPPED_BYTES // row_bytes // degree) * degree
         for begin in range(self.first // degree * degree, self.stop, size):
             yield max(begin, self.first), min(begin + size, self.stop)

@@ -192,14 +192,14 @@ class ColumnHolder:
         element = public_element(self.name, ZERO_BLOCK, params.ring)
         try:
             maker = _native.lattice.MaskMaker(
-                degree, params.ring.log_q, element, zeros, self.columns, params.column_bits, self._threads
+                degree, params.ring.log_q, element, zeros, self.setup.words, params.column_bits, self._threads
             )
         except ValueError as error:
             raise LatticeError(f"{self._step}: the encryptions of zero are malformed: {error}") from None
         file = None
         if self._settings.keep_masks and self._folder is not None:
-            file = MaskFile(self._folder.masks, self.name, self._settings.ahead, degree + self.columns)
-        self._stock = MaskStock(maker, degree, self.columns, self._settings.ahead, self._threads, file)
+            file = MaskFile(self._folder.masks, self.name, self._settings.ahead, degree + self.setup.words)
+        self._stock = MaskStock(maker, degree, self.setup.words, self._settings.ahead, self._threads, file)
 
     def add(self, block: LatticeBlock) -> None:
         """Take the next rows of all columns. Raises LatticeError for rows out of order and for another length.
@@ -226,7 +226,7 @@ class ColumnHolder:
         self._rows_done += block.rows
 
     def _check_words(self, found: int, length: int, what: str) -> None:
-        wanted = self.columns * _native.lattice.packed_bytes(length, self.params.column_bits)
+        wanted = self.setup.words * _native.lattice.packed_bytes(length, self.params.column_bits)
         if found != wanted:
             raise LatticeError(
                 f"{self._step}: found {found} bytes of {what}, wanted {wanted} for {self.columns} columns of {length} "
@@ -281,7 +281,7 @@ class ColumnHolder:
         self._check_complete()
         sums.norms.check(self.params, self._peer)
         w, x = sums.w, sums.x
-        if self._stock is None or w.shape != (len(x), self.params.ring.degree) or x.shape != (len(w), self.columns):
+        if self._stock is None or w.shape != (len(x), self.params.ring.degree) or x.shape != (len(w), self.setup.words):
             raise LatticeError(
                 f"{self._step}: found sums of shapes {w.shape} and {x.shape}, wanted those of its set-up"
             )
@@ -296,7 +296,7 @@ class ColumnHolder:
         words = _native.lattice.pack_words(w[order], self.params.node_bits)
         nodes = LatticeNodes(self._level, len(w), pack_bytes(words))
         self._level += 1
-        return nodes, LevelShares(order, x[order])
+        return nodes, LevelShares(order, self.params.spread(x[order], self.columns))
 
     def close(self) -> None:
         """End the thread that makes masks, and wipe what it has made."""

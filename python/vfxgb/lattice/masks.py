@@ -32,6 +32,7 @@ class MaskFile:
     """
 
     def __init__(self, path: Path, name: bytes, places: int, words: int) -> None:
+        self._path = path
         self._lock = ExitStack()
         try:
             self._lock.enter_context(locked(path.with_name(f"{path.name}-lock"), wait=False))
@@ -64,7 +65,10 @@ class MaskFile:
     def take(self, place: int) -> Words:
         """A mask, which is gone from the disk when this returns. Raises LatticeError for one that was taken before."""
         if self._data[place, 0] != 1:
-            raise LatticeError(f"masking nodes: found mask {place} used up, wanted one that nobody has taken")
+            raise LatticeError(
+                f"masking nodes: found mask {place} of {self._path} used up, wanted one that nobody has taken, since "
+                "no mask may come twice; remove the file to begin with new masks"
+            )
         words = np.array(self._data[place, 1:])
         # The mark first: a mask that is wiped in part and still marked as ready would hide nothing.
         self._data[place, 0] = 0

@@ -13,6 +13,9 @@ def open_sums(total: NDArray[np.uint64], params: LatticeParams) -> NDArray[np.in
 
 
 def open_noise(total: NDArray[np.uint64], params: LatticeParams) -> NDArray[np.int64]:
-    """What x + y is beyond Delta V, modulo q."""
+    """What x + y is beyond Delta V, modulo q.
+
+    Of two columns in a word, the upper one has the lower sum there, and the lower one's noise counts 2^lower_shift.
+    """
     sums = open_sums(total, params).view(np.uint64) << np.uint64(params.delta_shift)
     return (total - sums).view(np.int64) >> (64 - params.ring.log_q)

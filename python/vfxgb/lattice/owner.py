@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,8 +85,7 @@ class ColumnOwner:
             raise LatticeError(f"{self._step}: found ring {opening.ring!r}, wanted one of {get_args(RingChoice)}")
         if len(opening.commitment) != SEED_BYTES:
             raise LatticeError(f"{self._step}: found a commitment of {len(opening.commitment)} bytes, wanted 32")
-        ring: RingChoice = "wide" if opening.ring == "wide" else "auto"
-        self._params = choose_params(opening.rows, opening.precision_bits, ring)
+        self._params = choose_params(opening.rows, opening.precision_bits, cast(RingChoice, opening.ring))
         self._opening = opening
         kept = self._kept(opening)
         if kept is not None:
@@ -133,7 +132,7 @@ class ColumnOwner:
         key = hashlib.blake2b(_KEY_LABEL + head.name + head.columns + head.agreed, key=head.secret, digest_size=32)
         self._name = head.name
         self._native = _native.lattice.SecretColumns(
-            ring.degree, ring.log_q, len(self._weights), key.digest(), self._threads
+            ring.degree, ring.log_q, self.params.words(len(self._weights)), key.digest(), self._threads
         )
 
     def _secret(self) -> _native.lattice.SecretColumns:
@@ -151,7 +150,7 @@ class ColumnOwner:
         """All columns, in the order of rows, from where the active party has to go on."""
         self._secret()
         params, degree = self.params, self.params.ring.degree
-        most = max(8, 8 * BLOCK_BYTES // (len(self._weights) * params.column_bits) // 8 * 8)
+        most = max(8, 8 * BLOCK_BYTES // (params.words(len(self._weights)) * params.column_bits) // 8 * 8)
         element, made = np.zeros(0, dtype=np.uint64), -1
         first = self._first
         while first < params.rows:
@@ -172,9 +171,14 @@ class ColumnOwner:
                 f"{self._step}: found left bits of shape {left.shape} for {rows} rows, wanted "
                 f"{(len(self._weights), -(-rows // 8))}"
             )
-        params = self.params
+        params, weights = self.params, self._weights
+        # A word that has one column alone in place of two.
+        rest = params.words(len(weights)) * params.columns_per_word - len(weights)
+        if rest:
+            weights = np.append(weights, np.ones(rest, dtype=np.int32))
+            left = None if left is None else np.concatenate([left, np.zeros((rest, left.shape[1]), dtype=np.uint8)])
         return self._secret().encrypt(
-            block, element, first, rows, left, self._weights, params.delta_shift, params.column_bits, self._threads
+            block, element, first, rows, left, weights, params.message_shifts, params.column_bits, self._threads
         )
 
     def shares(self, nodes: LatticeNodes) -> NDArray[np.uint64]:
@@ -193,7 +197,7 @@ class ColumnOwner:
             )
         shares = self._secret().shares(nodes.words, nodes.nodes, self.params.node_bits, self._threads)
         self._level += 1
-        return shares
+        return self.params.spread(shares, len(self._weights))
 
     def __repr__(self) -> str:
         return f"ColumnOwner(columns={len(self._weights)}, rows={self._columns.rows}, level={self._level})"

@@ -11,6 +11,11 @@ sums. Shares of a sum add up to Delta V + noise with
 where C = 4^(log_q - column_bits) and W = 4^(log_q - node_bits) come from rounding what is sent. Every term is
 subgaussian with its variance, so noise reaches t deviations with a probability of at most 2 exp(-t^2 / 2). Delta is at
 least 60 deviations.
+
+With `ring="pairs"` a word has the messages of two columns. The upper one has Delta = 2^(62 - b), the lower one
+2^(59 - 2 b) in the lower 61 - b bits of the word: two bits above its V. So what stands below the upper Delta is at most
+2^(59 - b), an eighth of it, as long as the lower sum is right. Parties take the lower sum from the lower bits of their
+shares. It is the one that noise is kept away from.
 """
 
 import math
@@ -18,10 +23,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 from vfxgb.errors import CapacityError, LatticeError
 from vfxgb.lattice.security import Hardness, core_svp
 
-RingChoice = Literal["auto", "wide"]
+RingChoice = Literal["auto", "wide", "pairs"]
 
 MAX_ROWS = (1 << 31) - 1
 MAX_COLUMNS = 1 << 24
@@ -40,6 +48,8 @@ SMALL_VALUE_BITS = 22
 _SMALL_NODE_BITS = 2.0
 # At most this part of the noise comes from rounding w.
 _NODE_ROUNDING = 1 / 16
+# Bits of a sum and of its precision are compared as floating-point numbers.
+_SLACK = 1e-6
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,7 @@ class LatticeParams:
     norm_bits: float
     column_bits: int
     node_bits: int
+    columns_per_word: int = 1
 
     @property
     def blocks(self) -> int:
@@ -85,13 +96,36 @@ class LatticeParams:
 
     @property
     def log_delta(self) -> int:
-        """The base-2 logarithm of Delta, modulo q."""
-        return self.ring.log_q - 2 - self.value_bits
+        """The base-2 logarithm of Delta, modulo q; of two in a word the smaller one."""
+        return _log_delta(self.ring, self.value_bits, self.columns_per_word)
 
     @property
     def delta_shift(self) -> int:
-        """The same in words, whose upper log_q bits are used."""
+        """Delta of a share, whose upper log_q bits are used."""
         return 62 - self.value_bits
+
+    @property
+    def lower_shift(self) -> int:
+        """How far the lower one of two columns in a word is below the place of a share."""
+        return self.value_bits + 3
+
+    @property
+    def message_shifts(self) -> list[int]:
+        """Delta of the message of each column of a word, the upper one first."""
+        return [self.delta_shift - k * self.lower_shift for k in range(self.columns_per_word)]
+
+    def words(self, columns: int) -> int:
+        """The words of a row that so many columns take."""
+        return -(-columns // self.columns_per_word)
+
+    def spread(self, words: NDArray[np.uint64], columns: int) -> NDArray[np.uint64]:
+        """Shares of each column, uint64[..., columns], from shares of words, uint64[..., words(columns)]."""
+        if self.columns_per_word == 1:
+            return words
+        shares = np.empty((*words.shape[:-1], columns), dtype=np.uint64)
+        shares[..., ::2] = words
+        shares[..., 1::2] = words[..., : columns // 2] << np.uint64(self.lower_shift)
+        return shares
 
     @property
     def root_norm(self) -> float:
@@ -141,14 +175,15 @@ class LatticeParams:
         """Bytes of the columns and of z, headers not counted."""
         whole, rest = divmod(self.rows, self.ring.degree)
         words = [*([self.ring.degree] * (whole + 1)), rest]
-        return columns * sum(-(-count * self.column_bits // 8) for count in words)
+        return self.words(columns) * sum(-(-count * self.column_bits // 8) for count in words)
 
     def describe(self) -> str:
         """One line for logs."""
         hardness = self.ring.hardness
+        columns = "column" if self.columns_per_word == 1 else "two columns"
         return (
             f"ring {self.ring}, {self.value_bits} bits a sum, norms to 2^{self.norm_bits:.1f}, {self.column_bits} bits "
-            f"a row and column, {self.node_bytes()} bytes a node, core-SVP {hardness.classical:.0f} bits classical, "
+            f"a row and {columns}, {self.node_bytes()} bytes a node, core-SVP {hardness.classical:.0f} bits classical, "
             f"{hardness.quantum:.0f} quantum"
         )
 
@@ -161,8 +196,9 @@ def _tail_bits(deviations: float) -> float:
 def choose_params(rows: int, precision_bits: float | None = None, ring: RingChoice = "auto") -> LatticeParams:
     """The parameters for so many rows: the narrow ring if it fits, else the wide one; `ring="wide"` for the latter.
 
-    `precision_bits`: the base-2 logarithm of the root-mean-square weight that a node of all rows can have at least;
-    None takes about 3, and more for small tables. Smaller nodes have more. Raises CapacityError, which names the
+    `ring="pairs"` puts two columns into each word of the wide ring. `precision_bits`: the base-2 logarithm of the
+    root-mean-square weight that a node of all rows can have at least; None takes about 3, more for small tables, and
+    what fits, 0 or more, of pairs. Smaller nodes have more. Raises CapacityError, which names the
     largest precision that fits, and LatticeError for rows or rings that cannot be.
     """
     if not 1 <= rows <= MAX_ROWS:
@@ -179,29 +215,43 @@ def choose_params(rows: int, precision_bits: float | None = None, ring: RingChoi
         value_bits = max(small, round(root) + DEFAULT_PRECISION_BITS)
     else:
         value_bits = max(1, math.ceil(root + precision_bits))
-    rings = (WIDE,) if ring == "wide" else (NARROW, WIDE)
+    rings = (NARROW, WIDE) if ring == "auto" else (WIDE,)
+    per_word = 2 if ring == "pairs" else 1
     for each in rings:
-        params = widths(each, rows, value_bits)
+        params = widths(each, rows, value_bits, per_word)
         if params is not None:
             return params
-    wanted = value_bits - root
-    best = max(value for value in range(1, WIDE.log_q) if widths(rings[-1], rows, value) is not None)
+    best = max(value for value in range(1, WIDE.log_q) if widths(WIDE, rows, value, per_word) is not None)
+    if per_word == 2 and precision_bits is None and best >= root:
+        return choose_params(rows, best - root - _SLACK, ring)
     raise CapacityError(
-        f"choosing lattice parameters: {rows:,} rows with precision_bits={wanted:.1f} need sums of {value_bits} bits, "
-        f"whose noise could reach them in the ring {rings[-1]}; the largest precision_bits that fits is "
-        f"{math.floor(10 * (best - root)) / 10}"
+        f"choosing lattice parameters: {rows:,} rows with precision_bits={value_bits - root:.1f} need sums of "
+        f"{value_bits} bits, whose noise could reach them in the ring {WIDE}{_of_pairs(per_word)}; the largest "
+        f"precision_bits that fits is {math.floor(10 * (best - root)) / 10}"
+        + ("; take ring='auto' for more" if per_word == 2 else "")
     )
 
 
-def widths(ring: Ring, rows: int, value_bits: int) -> LatticeParams | None:
-    """The fewest bits on the wire that keep noise away from sums of `value_bits` bits; None if there are none."""
-    log_delta = ring.log_q - 2 - value_bits
+def _of_pairs(per_word: int) -> str:
+    return " with two columns a word" if per_word == 2 else ""
+
+
+def _log_delta(ring: Ring, value_bits: int, per_word: int) -> int:
+    return ring.log_q - 2 - value_bits if per_word == 1 else ring.log_q - 5 - 2 * value_bits
+
+
+def widths(ring: Ring, rows: int, value_bits: int, per_word: int = 1) -> LatticeParams | None:
+    """The fewest bits on the wire that keep noise away from sums of `value_bits` bits; None if there are none.
+
+    `per_word`: 1 or 2 columns in a word.
+    """
+    log_delta = _log_delta(ring, value_bits, per_word)
     if log_delta < 1:
         return None
     budget = (2.0**log_delta / DELTA_DEVIATIONS) ** 2
     rounding = budget * _NODE_ROUNDING / (ring.degree * TERNARY_VARIANCE)
     cut = max(0, math.floor(math.log2(max(12 * rounding, 1)) / 2))
-    params = LatticeParams(ring, rows, value_bits, 0.0, ring.log_q, ring.log_q - cut)
+    params = LatticeParams(ring, rows, value_bits, 0.0, ring.log_q, ring.log_q - cut, per_word)
     root = math.log2(params.root_norm)
     found = None
     for column_bits in range(ring.log_q, 0, -1):

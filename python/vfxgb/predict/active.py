@@ -152,6 +152,9 @@ class ActivePredictor:
     def _advance(self, inner: dict[str, list[Visit]], depth: int, block: slice) -> list[Visit]:
         """All visits of a level moved on to the next one."""
         asked = {party: line.ask(depth, block, inner.get(party, [])) for party, line in self._lines.items()}
+        for party, line in self._lines.items():
+            if asked[party] is not None:
+                line.prepare(depth)
         # Own splits first: the others are at work meanwhile.
         ahead = self._test(inner.pop(self.share.party, []), block)
         # Then in the order in which rows came to them, and those that are asked all the same.

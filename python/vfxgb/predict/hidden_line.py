@@ -4,6 +4,8 @@
     lead_prediction(share, table, channels, hidden=lines)       as often as one likes
 
 Which split a row comes to next depends on the bit before, so that levels wait for one another: one message each way.
+Transfers depend on nothing. Those of the next level are sent while the answers of a level are on their way, so that the
+line and the passive party are at work meanwhile.
 """
 
 from collections import deque
@@ -28,6 +30,8 @@ from vfxgb.transport.messages import pack_array, pack_bytes
 
 # Transfers of one question, at most, if it is about several rows: 16 MB at either party.
 PART_TRANSFERS = 1 << 20
+# Transfers of the next level that are sent while answers of a level are on their way, at most.
+AHEAD_TRANSFERS = 1 << 20
 # Questions whose answers are not read yet: the passive party is at work while the next ones are made.
 PARTS_UNDER_WAY = 16
 
@@ -36,7 +40,8 @@ PARTS_UNDER_WAY = 16
 class HiddenLines:
     """The active party's hidden routing with all passive parties of a model, for any number of predictions.
 
-    `stock`: transfers that are kept ahead for each party, so that a few rows cost one message a level each way.
+    `stock`: transfers that are kept ahead for each party, so that a few rows cost one message a level each way. Without
+    them, those of the next level are sent ahead.
     """
 
     share: ActiveShare
@@ -78,6 +83,8 @@ class HiddenLine:
     shape: HiddenShape
     stock: int
     _ready: bool = False
+    # Rows of the block that is under way.
+    _rows: int = 0
 
     @property
     def end(self) -> int:
@@ -105,24 +112,46 @@ class HiddenLine:
         for visit, group, entry in zip(visits, *_places(level, visits), strict=True):
             wanted[group, visit.rows] = entry
         asked = _Level(level, deque(), np.zeros((len(level.level), level.level.planes, count), dtype=np.bool_))
-        # The same parts at every level: the passive party holds their bits from the first level to the last.
-        size = max(1, PART_TRANSFERS // self.shape.most_transfers)
-        for first in range(0, count, size):
-            part = slice(first, min(first + size, count))
+        for part in self._parts(count):
             question, pending = self.receiver.ask(level.level, np.ascontiguousarray(wanted[:, part]))
-            self._send(depth, block.start + first, part.stop - first, question)
+            self._send(depth, block.start + part.start, part.stop - part.start, question)
             asked.under_way.append((part, pending))
             if len(asked.under_way) > PARTS_UNDER_WAY:
                 self._read_part(asked, block)
+        self._rows = count
         return asked
+
+    def _parts(self, count: int) -> list[slice]:
+        """The rows of each question about a block of so many.
+
+        They are the same at every level: the passive party holds the bits of a part from the first level to the last.
+        """
+        size = max(1, PART_TRANSFERS // self.shape.most_transfers)
+        return [slice(first, min(first + size, count)) for first in range(0, count, size)]
+
+    def prepare(self, depth: int) -> None:
+        """See Line: transfers for the first parts of the block at the next level, a batch for each."""
+        level = self.shape.after(depth)
+        # Silent transfers are there already; a stock is for few rows, and would be lost behind other batches.
+        if level is None or self.stock or self.receiver.silent is not None:
+            return
+        left = AHEAD_TRANSFERS
+        for part in self._parts(self._rows):
+            count = level.level.transfers * (part.stop - part.start)
+            left -= count
+            if left < 0:
+                return
+            self._send_stock(*self.receiver.add_stock(count), count)
+
+    def _send_stock(self, batch: int, request: bytes, count: int) -> None:
+        self.channel.send(TransferStock(batch, count, pack_bytes(request)))
 
     def _send(self, depth: int, first: int, count: int, question: Question) -> None:
         transfers, corrections = memoryview(question.transfers), memoryview(question.corrections)
         self.channel.send(HiddenRoute(depth, first, count, question.batch, question.count, transfers, corrections))
         if self.receiver.in_stock < self.stock // 4:
             # While the answer is on its way.
-            batch, request = self.receiver.make_stock(self.stock)
-            self.channel.send(TransferStock(batch, self.stock, pack_bytes(request)))
+            self._send_stock(*self.receiver.make_stock(self.stock), self.stock)
 
     def read(self, asked: "_Level", depth: int, block: slice, visits: Sequence[Visit]) -> list[Answer]:  # noqa: ARG002
         """See Line."""

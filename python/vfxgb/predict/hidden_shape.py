@@ -67,6 +67,10 @@ class HiddenShape:
         """The levels by their depth."""
         return {level.depth: level for level in self.levels}
 
+    def after(self, depth: int) -> HiddenLevel | None:
+        """The next level after a depth."""
+        return next((level for level in self.levels if level.depth > depth), None)
+
     @property
     def end(self) -> int:
         """The depth after the last level."""

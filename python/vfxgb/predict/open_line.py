@@ -38,6 +38,9 @@ class OpenLine:
         self.channel.send(Route(depth, block.start, count, numbers, pack_array(sizes), rows))
         return True
 
+    def prepare(self, depth: int) -> None:
+        """See Line: an open question depends on the answers before it."""
+
     def read(self, asked: bool | None, depth: int, block: slice, visits: Sequence[Visit]) -> list[Answer]:  # noqa: ARG002
         """See Line."""
         message = self.channel.recv(Routed)

@@ -14,11 +14,16 @@ from vfxgb.predict.messages import ClosePrediction, HiddenGroups, OpenPrediction
 from vfxgb.predict.paths import PathGuard
 from vfxgb.predict.routing import unpack_rows
 from vfxgb.predict.split_evaluator import SplitTester
+from vfxgb.routing import RoutingSender
 from vfxgb.routing.messages import HiddenRoute, SilentRound, TransferStock
+from vfxgb.routing.receiver import MAX_BATCH
 from vfxgb.routing.setup import answer_silent
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_array, pack_bytes, unpack_array
 from vfxgb.transport.rows import check_rows
+
+# Transfers made ahead that a party holds, 16 bytes each: a stock, and the next one where that runs low.
+MAX_STOCK = 2 * MAX_BATCH
 
 
 @dataclass
@@ -85,12 +90,22 @@ class PassivePredictor:
             if isinstance(message, HiddenRoute):
                 channel.send(answers.answer(message))
             elif isinstance(message, TransferStock):
-                sender.take_stock(message.batch, message.count, message.transfers)
+                self._take_stock(sender, message)
             elif isinstance(message, SilentRound):
                 answer_silent(sender, channel, message)
             else:
                 answers.finish()
                 return
+
+    def _take_stock(self, sender: RoutingSender, stock: TransferStock) -> None:
+        """Take transfers that were made ahead. Raises MessageError for more than a party may have, TransferError."""
+        held = sum(sender.stocked)
+        if stock.count > MAX_STOCK - held:
+            raise MessageError(
+                f"{self.share.party} predicting: found {stock.count} transfers made ahead beside {held}, wanted at "
+                f"most {MAX_STOCK} in all; ask about fewer rows at a time"
+            )
+        sender.add_stock(stock.batch, stock.count, stock.transfers)
 
     def _with_missing(self, opening: OpenPrediction) -> bool:
         """Whether answers say which values are missing: as the sealed share says, whatever is asked for."""

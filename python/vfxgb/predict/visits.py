@@ -35,5 +35,8 @@ class Line(Protocol):
     def ask(self, depth: int, block: slice, visits: Sequence[Visit]) -> Any:
         """Send the questions of a level about a block of rows; returns what `read` needs, None if nothing is asked."""
 
+    def prepare(self, depth: int) -> None:
+        """Send what the next level takes whatever the answers are, while those of level `depth` are on their way."""
+
     def read(self, asked: Any, depth: int, block: slice, visits: Sequence[Visit]) -> list[Answer]:
         """The answers about the visits. Questions are read in the order in which they were asked."""

@@ -152,9 +152,10 @@ def test_bench_lattice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     output = capsys.readouterr().out
     for wanted in ("a tree, 2 threads", "5 features, 8 bins", "bits a cell", "core-SVP 118 bits classical"):
         assert wanted in output
-    (found,) = json.loads(file.read_text())["lattice"]
+    found, pairs = json.loads(file.read_text())["lattice"]
     assert found["tree_bytes"] == 15 * 8960
-    assert found["nodes"] == 15
+    assert pairs["tree_bytes"] == 15 * 28160
+    assert found["nodes"] == pairs["nodes"] == 15
     assert len(found["tree_seconds"]["all"]) == 2
 
 

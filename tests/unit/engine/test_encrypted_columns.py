@@ -108,12 +108,13 @@ def compare(engine: Any, n_train: int, n_rows: int, cuts: list[int], seed: int, 
     n_train=st.integers(1, 7000),
     more=st.integers(0, 3000),
     cuts=st.lists(st.integers(0, 9999), max_size=6),
-    ring=st.sampled_from(["auto", "wide"]),
+    ring=st.sampled_from(["auto", "wide", "pairs"]),
     at_once=st.sampled_from([1, 300_000, 1 << 28]),
     seed=st.integers(0, 999),
 )
 @example(n_train=4096, more=0, cuts=[2047, 2048, 2049, 4095], ring="auto", at_once=1, seed=1)
 @example(n_train=6000, more=500, cuts=[1, 2, 3, 6100], ring="wide", at_once=1, seed=2)
+@example(n_train=5000, more=0, cuts=[2047, 4097], ring="pairs", at_once=1, seed=3)
 @examples(15)
 def test_shards_of_any_sizes_in_mapped_files(
     n_train: int, more: int, cuts: list[int], ring: RingChoice, at_once: int, seed: int, local: LocalEngine

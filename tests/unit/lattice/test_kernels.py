@@ -32,7 +32,7 @@ def test_every_byte_of_encrypted_columns(path: str, log_q: int, bits: int) -> No
     weights = np.array([8, 32, 1], dtype=np.int32)
     native = _native.lattice.SecretColumns(degree, log_q, 3, KEY, 2, path)
     found = native.encrypt(
-        block, element, first, rows, np.packbits(left, axis=1, bitorder="little"), weights, shift, bits, 2
+        block, element, first, rows, np.packbits(left, axis=1, bitorder="little"), weights, [shift], bits, 2
     )
     wanted = b""
     for column in range(3):
@@ -99,7 +99,7 @@ def test_masks_fit_together(path: str) -> None:
     generator = np.random.default_rng(2)
     element = draw_words(generator, (degree,), log_q)
     native = _native.lattice.SecretColumns(degree, log_q, columns, KEY, 1, path)
-    z = native.encrypt((1 << 64) - 1, element, 0, degree, None, np.ones(columns, dtype=np.int32), 0, log_q)
+    z = native.encrypt((1 << 64) - 1, element, 0, degree, None, np.ones(columns, dtype=np.int32), [0], log_q)
     maker = _native.lattice.MaskMaker(degree, log_q, element, z, columns, log_q, 2, path)
     w, x = maker.make(5, 2)
     assert len({bytes(row) for row in w}) == 5

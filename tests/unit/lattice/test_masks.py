@@ -54,6 +54,33 @@ def test_masks_are_made_ahead_and_none_comes_twice() -> None:
         stock.take(1)
 
 
+def test_masks_are_wiped_once_they_are_used_or_the_stock_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every array that held a mask: in the stock, as it was made, and as it was taken for a level."""
+    both = parties(Table.draw(300, 2, 1), HolderSettings(threads=1, ahead=3))
+    taken: list[np.ndarray] = []
+    take = MaskStock.take
+
+    def noted(self: MaskStock, count: int) -> tuple[np.ndarray, np.ndarray]:
+        taken.extend(both := take(self, count))
+        return both
+
+    monkeypatch.setattr(MaskStock, "take", noted)
+    holder = both.holder
+    with holder:
+        both.set_up()
+        wait_until(lambda: holder.masks_ready == 3)
+        held = list(holder._stock._made)
+        assert all(mask.any() for mask in held)
+        both.holder.sum(draw_level(holder, 2, 1))
+        assert len(taken) == 2
+        assert not any(part.any() for part in taken)
+        assert sum(not mask.any() for mask in held) == 2
+        wait_until(lambda: holder.masks_ready == 3)
+        later = list(holder._stock._made)
+        assert all(mask.any() for mask in later)
+    assert not any(mask.any() for mask in (*held, *later))
+
+
 def test_masks_in_a_file_outlive_the_party_and_are_gone_once_taken(tmp_path: Path) -> None:
     path = tmp_path / "masks"
     with make_stock(4, make_file(path)) as stock:
@@ -66,7 +93,7 @@ def test_masks_in_a_file_outlive_the_party_and_are_gone_once_taken(tmp_path: Pat
     data = np.fromfile(path, dtype=np.uint64)[4:].reshape(4, -1)
     assert bytes(words) == kept[2]
     assert not data[2].any()
-    with pytest.raises(LatticeError, match="found mask 2 used up"):
+    with pytest.raises(LatticeError, match=r"found mask 2 of .*masks used up, .* remove the file"):
         file.take(2)
     file.close()
     with make_stock(3, make_file(path)) as later:

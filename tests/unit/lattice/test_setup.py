@@ -101,7 +101,7 @@ def replace_rows(opening, rows: int):
     return msgspec.structs.replace(opening, rows_kept=rows)
 
 
-@pytest.mark.parametrize("change", ["bit", "weight", "order", "rows", "precision", "ring"])
+@pytest.mark.parametrize("change", ["bit", "weight", "order", "rows", "precision", "ring", "pairs"])
 def test_whatever_changes_makes_new_secrets(tmp_path: Path, change: str) -> None:
     with (first := in_folder(tmp_path)).holder:
         first.set_up()
@@ -116,7 +116,7 @@ def test_whatever_changes_makes_new_secrets(tmp_path: Path, change: str) -> None
     elif change == "rows":
         left = left[:, :-1].copy()
     else:
-        settings = {"precision": {"precision_bits": 2.0}, "ring": {"ring": "wide"}}[change]
+        settings = {"precision": {"precision_bits": 2.0}, "ring": {"ring": "wide"}, "pairs": {"ring": "pairs"}}[change]
     table = Table(left, weights)
     with (second := in_folder(tmp_path, table, **settings)).holder:
         assert second.set_up() == -(-left.shape[1] // second.holder.params.ring.degree)
@@ -133,7 +133,13 @@ def test_kept_secrets_do_not_serve_other_parameters(tmp_path: Path) -> None:
     asked = msgspec.structs.replace(opening, stored=name, rows_kept=0)
     owner = ColumnOwner("bank", TABLE.source(), tmp_path, threads=1)
     assert owner.offer(asked).stored
-    for changed in ({"precision_bits": 1.0}, {"ring": "wide"}, {"stored": bytes(32)}, {"rows_kept": 5001}):
+    for changed in (
+        {"precision_bits": 1.0},
+        {"ring": "wide"},
+        {"ring": "pairs"},
+        {"stored": bytes(32)},
+        {"rows_kept": 5001},
+    ):
         owner = ColumnOwner("bank", TABLE.source(), tmp_path, threads=1)
         assert not owner.offer(msgspec.structs.replace(asked, **changed)).stored
 

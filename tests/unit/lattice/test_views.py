@@ -86,6 +86,21 @@ def test_nodes_are_sent_in_random_order() -> None:
     assert all(sorted(order) == list(range(8)) for order in orders)
 
 
+def test_encryptions_of_zero_look_uniform() -> None:
+    """z on the wire, 2^12 cells of upper and of lower bits, and neighbours."""
+    both = parties(Table(np.zeros((300, 40), dtype=bool), np.full(300, 32, dtype=np.int32)))
+    with both.holder:
+        seed = both.holder.accept(both.owner.offer(both.holder.open()))
+        both.owner.accept(seed)
+        params = both.holder.params
+        z = _native.lattice.unpack_words(both.owner.zeros().words, 300, params.ring.degree, params.column_bits)
+    flat = z.ravel() >> np.uint64(64 - params.column_bits)
+    top = (flat >> np.uint64(params.column_bits - 6)).astype(np.int64)
+    upper, lower = flat >> np.uint64(params.column_bits - 12), flat & np.uint64(0xFFF)
+    for values in (upper, lower, top[::2] * 64 + top[1::2]):
+        assert 1e-6 < chi2.sf(chi_square(values.astype(np.int64), 4096), 4095) < 1 - 1e-6
+
+
 def test_encrypted_columns_look_uniform_whatever_they_hold() -> None:
     """C on the wire for columns of all left, of none, and of one row: 2^12 cells of upper and of lower bits."""
     left = np.zeros((90, 30_000), dtype=bool)

@@ -92,6 +92,60 @@ def test_silent_transfers_are_made_again_when_they_run_out(learned, monkeypatch:
     assert sum(isinstance(message, TransferStock) for _, _, message in seen) == 2
 
 
+@pytest.mark.parametrize("ahead", [1 << 20, 700, 0])
+def test_transfers_of_a_level_travel_while_answers_of_the_one_before_are_awaited(
+    learned, monkeypatch: pytest.MonkeyPatch, ahead: int
+) -> None:
+    """Questions of later levels bring none of their own, as far as they were sent ahead; the result is the same."""
+    result, tables, _ = learned
+    monkeypatch.setattr("vfxgb.predict.hidden_line.PART_TRANSFERS", 300)
+    monkeypatch.setattr("vfxgb.predict.hidden_line.AHEAD_TRANSFERS", ahead)
+    events: list[tuple[str, int]] = []
+    send, read = Channel.send, HiddenLine.read
+
+    def noted_send(self: Channel, message: Any) -> None:
+        if self.peer == "shop" and isinstance(message, (HiddenRoute, TransferStock)):
+            own = isinstance(message, HiddenRoute)
+            count = len(message.transfers) if own else message.count
+            events.append(("route" if own else "stock", count))
+        send(self, message)
+
+    def noted_read(self: HiddenLine, *given: Any) -> Any:
+        if self.channel.peer == "shop":
+            events.append(("read", 0))
+        return read(self, *given)
+
+    monkeypatch.setattr(Channel, "send", noted_send)
+    monkeypatch.setattr(HiddenLine, "read", noted_read)
+    found, _ = hidden_margins(result, tables)
+    assert np.array_equal(found, over_channels(result, tables)[0])
+    shape = HiddenShape.of(result.passive_shares["shop"].paths, 5)
+    size = max(1, 300 // shape.most_transfers)
+    wanted: list[tuple[str, int]] = [("stock", 128)]  # that every session begins with
+    sent: list[int] = []
+    for place, level in enumerate(shape.levels):
+        parts = [min(size, N - first) for first in range(0, N, size)]
+        wanted += [("route", 0 if number < len(sent) else -1) for number in range(len(parts))]
+        sent, left = [], ahead
+        if place + 1 < len(shape.levels):
+            for rows in parts:
+                left -= rows * shape.levels[place + 1].level.transfers
+                if left < 0:
+                    break
+                sent.append(rows * shape.levels[place + 1].level.transfers)
+        wanted += [*(("stock", count) for count in sent), ("read", 0)]
+        assert level.level.transfers * size <= 300
+    assert len(shape.levels) > 2
+    assert [(what, -1 if what == "route" and count else count) for what, count in events] == wanted
+
+
+def test_more_transfers_made_ahead_than_a_party_holds(learned, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vfxgb.predict.passive.MAX_STOCK", 200)
+    result, tables, _ = learned
+    with pytest.raises(VfxgbError, match=r"found \d+ transfers made ahead beside \d+, wanted at most 200 in all"):
+        hidden_margins(result, tables)
+
+
 def test_one_message_a_level_each_way(learned) -> None:
     """All trees of a level in one question; no more round trips than levels."""
     result, tables, _ = learned

@@ -7,6 +7,7 @@ import pytest
 
 from dealt_transfers import connect
 from vfxgb.errors import TransferError
+from vfxgb.ot.consistency import prove
 from vfxgb.routing import Level, Question, RoutingReceiver, RoutingSender
 from vfxgb.routing.receiver import MAX_BATCH
 
@@ -54,6 +55,25 @@ def test_rows_left_out_and_other_splits() -> None:
     other = Level(np.array([4, 1], dtype=np.int32))
     with pytest.raises(TransferError, match="disagrees on the splits of this level"):
         sender.answer(other, 16, fewer, BITS)
+
+
+def test_a_question_without_a_proof_of_its_choices(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without proofs an active party could compute the other's secret; whoever leaves them out gets no bit."""
+    receiver, sender = pair()
+    unproven, _ = connect(checked=False)
+    question, _ = RoutingReceiver(unproven).ask(LEVEL, WANTED)
+    with pytest.raises(TransferError, match=r"found a block of session .*, wanted session"):
+        sender.answer(LEVEL, ROWS, question, BITS)
+    question, asked = receiver.ask(LEVEL, WANTED)
+    assert asked.read(sender.answer(LEVEL, ROWS, question, BITS)).all()
+    with monkeypatch.context() as patched:
+        patched.setattr("vfxgb.ot.transfers.prove", lambda *given: bytes(len(prove(*given))))
+        forged, _ = receiver.ask(LEVEL, WANTED)
+    with pytest.raises(TransferError, match="does not pass its check, wanted one choice in each transfer"):
+        sender.answer(LEVEL, ROWS, forged, BITS)
+    honest, _ = receiver.ask(LEVEL, WANTED)
+    with pytest.raises(TransferError, match="an earlier request did not pass its check"):
+        sender.answer(LEVEL, ROWS, replace(honest, batch=1), BITS)
 
 
 def test_a_question_that_comes_again() -> None:

@@ -37,8 +37,12 @@ SHAPES = (
     LatticeShape("the same, ring of degree 4096", 150_000, 155, 6, "wide"),
     LatticeShape("10 features, 16 bins", 100_000, 150, 5),
     LatticeShape("50 features, 64 bins", 30_000, 3150, 6),
+    LatticeShape("the same, two columns a word", 30_000, 3150, 6, "pairs"),
 )
-QUICK_SHAPES = (LatticeShape("5 features, 8 bins", 5_000, 35, 4),)
+QUICK_SHAPES = (
+    LatticeShape("5 features, 8 bins", 5_000, 35, 4),
+    LatticeShape("the same, two columns a word", 5_000, 35, 4, "pairs"),
+)
 
 
 @dataclass

@@ -11,6 +11,7 @@ from vfxgb.protocols.sealed.active_line import ActiveLine, argmax_settings, samp
 from vfxgb.protocols.sealed.kept import hold_setups
 from vfxgb.protocols.sealed.level_shares import Pick, all_columns, read_picks
 from vfxgb.protocols.sealed.messages import SealedColumns
+from vfxgb.protocols.sealed.params import check_score_bits
 from vfxgb.protocols.sealed.pieces import finish_pieces, missing, next_round, offer_pieces, tree_demand
 from vfxgb.protocols.sealed.recorded import note_left
 from vfxgb.protocols.sealed.routed import learn_bits, transfers_of
@@ -36,11 +37,12 @@ WITHHELD = (
 
 
 class SealedActive:
-    """A HiddenActiveRole. Raises what hold_setups raises."""
+    """A HiddenActiveRole. Raises CapacityError for score_bits that do not fit the ring, and what hold_setups raises."""
 
     def __init__(self, context: ActiveContext) -> None:
         self._context = context
         self._settings = argmax_settings(context)
+        check_score_bits(context.params, self._settings.value_bits, context.n_train)
         self._held = hold_setups(context.params.setup_dir, context.channels.values())
         self._lines: dict[str, ActiveLine] = {}
         self._pairs: Sequence[Pairs] = ()
