@@ -8,8 +8,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bigint/kernel.h"
-
 #if defined(__x86_64__)
 #include "ot/aes_x86.h"
 #endif
@@ -240,21 +238,21 @@ AesKey::AesKey(const unsigned char key[16]) {
   wipe(words, sizeof words);
 }
 
-const AesPath portable_aes = {"portable", encrypt, stream, hash, hash_counted, children};
+const AesPath portable_aes = {"portable", InstructionSet::portable, encrypt, stream, hash, hash_counted, children};
 
 std::vector<const AesPath*> aes_paths() {
   std::vector<const AesPath*> paths = {&portable_aes};
 #if defined(__x86_64__)
   if (aesni_supported()) paths.push_back(&aesni);
   if (vaes_supported()) paths.push_back(&vaes);
+  if (vaes512_supported()) paths.push_back(&vaes512);
 #endif
   return paths;
 }
 
 const AesPath& aes_path() {
-  if (choose_path("") == Path::portable) return portable_aes;
-  static const AesPath* const best = aes_paths().back();
-  return *best;
+  static const std::vector<const AesPath*> paths = aes_paths();
+  return best_path(paths);
 }
 
 }  // namespace vfxgb::ot

@@ -27,7 +27,7 @@ void add_portable(const AesKey* keys, unsigned bits, bool without_first, u64 fir
   }
 }
 
-constexpr LeafSumPath portable_leaf_sums = {"portable", add_portable};
+constexpr LeafSumPath portable_leaf_sums = {"portable", InstructionSet::portable, add_portable};
 
 }  // namespace
 
@@ -42,9 +42,8 @@ std::vector<const LeafSumPath*> leaf_sum_paths() {
 }
 
 const LeafSumPath& leaf_sum_path() {
-  if (&aes_path() == &portable_aes) return portable_leaf_sums;
-  static const LeafSumPath* const best = leaf_sum_paths().back();
-  return *best;
+  static const std::vector<const LeafSumPath*> paths = leaf_sum_paths();
+  return best_path(paths);
 }
 
 double leaf_blocks_per_second() {

@@ -53,6 +53,7 @@ const ShareLoops& share_loops(const ot::AesPath& path, bool narrow) {
 #if defined(__x86_64__)
   if (&path == &ot::aesni) return aesni_share_loops[narrow];
   if (&path == &ot::vaes) return vaes_share_loops[narrow];
+  if (&path == &ot::vaes512) return vaes512_share_loops[narrow];
 #endif
   throw std::invalid_argument(std::string("no share loops for the AES path ") + path.name);
 }
