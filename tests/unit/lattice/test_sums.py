@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.support.instruction_sets import INSTRUCTION_SETS
 
 from lattice_runs import Table, draw_level, fitting, parties
 from property_tests import examples
@@ -50,7 +51,7 @@ def test_sums_are_exact(
             np.testing.assert_array_equal(both.sums(level), table.sums(level))
 
 
-@pytest.mark.parametrize("path", ["", "portable"])
+@pytest.mark.parametrize("path", INSTRUCTION_SETS)
 def test_sums_on_either_set_of_loops(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     monkeypatch.setenv("VFXGB_SIMD", path)
     table = Table.draw(6000, 13, 5)
