@@ -5,9 +5,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/simd_arm.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
-#elif defined(__aarch64__) && defined(__linux__)
+#elif defined(VFXGB_HAS_NEON) && defined(__linux__)
 #include <asm/hwcap.h>
 #include <sys/auxv.h>
 #endif
@@ -28,7 +30,7 @@ bool has_avx512() noexcept {
          __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
 }
 
-#elif defined(__aarch64__)
+#elif defined(VFXGB_HAS_NEON)
 
 bool has_neon_crypto() noexcept {
 #if defined(__linux__)
@@ -48,7 +50,7 @@ std::vector<InstructionSet> find_sets() {
 #if defined(__x86_64__)
   if (has_avx2()) sets.push_back(InstructionSet::avx2);
   if (has_avx512()) sets.push_back(InstructionSet::avx512);
-#elif defined(__aarch64__)
+#elif defined(VFXGB_HAS_NEON)
   if (has_neon_crypto()) sets.push_back(InstructionSet::neon);
 #endif
   return sets;

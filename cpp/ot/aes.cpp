@@ -8,9 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
-#if defined(__x86_64__)
+#include "ot/aes_arm.h"
 #include "ot/aes_x86.h"
-#endif
 
 namespace vfxgb::ot {
 namespace {
@@ -246,6 +245,8 @@ std::vector<const AesPath*> aes_paths() {
   if (aesni_supported()) paths.push_back(&aesni);
   if (vaes_supported()) paths.push_back(&vaes);
   if (vaes512_supported()) paths.push_back(&vaes512);
+#elif defined(VFXGB_HAS_NEON)
+  if (machine_has(InstructionSet::neon)) paths.push_back(&neon);
 #endif
   return paths;
 }

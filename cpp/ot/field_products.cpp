@@ -1,7 +1,11 @@
 #include "ot/field_products.h"
 
+#include "core/simd_arm.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
+#elif defined(VFXGB_HAS_NEON)
+#include <arm_neon.h>
 #endif
 
 namespace vfxgb::ot {
@@ -82,6 +86,26 @@ VFXGB_VPCLMUL512 void add_vpclmul512(const Block* a, const Block* b, std::size_t
 constexpr FieldProductsPath pclmul = {"pclmul", InstructionSet::avx2, add_pclmul};
 constexpr FieldProductsPath vpclmul512 = {"vpclmul512", InstructionSet::avx512, add_vpclmul512};
 
+#elif defined(VFXGB_HAS_NEON)
+
+VFXGB_NEON_INLINE uint64x2_t product(u64 x, u64 y) { return vreinterpretq_u64_p128(vmull_p64(x, y)); }
+
+VFXGB_NEON void add_pmull(const Block* a, const Block* b, std::size_t count, Wide& sum) {
+  uint64x2_t low = vdupq_n_u64(0), middle = low, high = low;
+  for (std::size_t k = 0; k < count; ++k) {
+    low ^= product(a[k].low, b[k].low);
+    high ^= product(a[k].high, b[k].high);
+    middle ^= product(a[k].low, b[k].high) ^ product(a[k].high, b[k].low);
+  }
+  u64 parts[3][2];
+  vst1q_u64(parts[0], low);
+  vst1q_u64(parts[1], middle);
+  vst1q_u64(parts[2], high);
+  add_parts(parts[0], parts[1], parts[2], sum);
+}
+
+constexpr FieldProductsPath neon = {"neon", InstructionSet::neon, add_pmull};
+
 #endif
 
 }  // namespace
@@ -91,6 +115,8 @@ std::vector<const FieldProductsPath*> field_products_paths() {
 #if defined(__x86_64__)
   if (machine_has(InstructionSet::avx2) && has_products()) paths.push_back(&pclmul);
   if (machine_has(InstructionSet::avx512) && has_vector_products()) paths.push_back(&vpclmul512);
+#elif defined(VFXGB_HAS_NEON)
+  if (machine_has(InstructionSet::neon)) paths.push_back(&neon);
 #endif
   return paths;
 }

@@ -5,10 +5,9 @@
 
 #include "rand/csprng.h"
 
-#if defined(__x86_64__)
 #include "ot/aes_x86.h"
+#include "ot/leaf_sums_arm.h"
 #include "ot/leaf_sums_x86.h"
-#endif
 
 namespace vfxgb::ot {
 namespace {
@@ -37,6 +36,8 @@ std::vector<const LeafSumPath*> leaf_sum_paths() {
   if (aesni_supported()) paths.push_back(&aesni_leaf_sums);
   if (vaes_supported()) paths.push_back(&vaes_leaf_sums);
   if (vaes512_supported()) paths.push_back(&vaes512_leaf_sums);
+#elif defined(VFXGB_HAS_NEON)
+  if (machine_has(InstructionSet::neon)) paths.push_back(&neon_leaf_sums);
 #endif
   return paths;
 }

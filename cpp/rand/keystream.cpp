@@ -6,6 +6,7 @@
 
 #include "rand/chacha20.h"
 #include "rand/csprng.h"
+#include "rand/keystream_arm.h"
 #include "rand/keystream_x86.h"
 
 namespace vfxgb {
@@ -45,6 +46,8 @@ std::vector<const KeystreamPath*> keystream_paths() {
 #if defined(__x86_64__)
   if (machine_has(InstructionSet::avx2)) paths.push_back(&avx2_keystream);
   if (machine_has(InstructionSet::avx512)) paths.push_back(&avx512_keystream);
+#elif defined(VFXGB_HAS_NEON)
+  if (machine_has(InstructionSet::neon)) paths.push_back(&neon_keystream);
 #endif
   return paths;
 }
