@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ot/consistency.h"
+#include "ot/field_products.h"
 #include "ot/ggm.h"
 #include "ot/silent.h"
 #include "ot/soft_spoken.h"
@@ -37,6 +38,27 @@ void hash(benchmark::State& state, const AesPath* path) {
   Blocks blocks = random_blocks(512);
   for (auto _ : state) path->hash(key, value_tweak(1, 1), blocks.data(), blocks.data(), blocks.size());
   items(state, blocks.size());
+}
+
+void children(benchmark::State& state, const AesPath* path) {
+  const AesKey key = random_key();
+  std::vector<Lanes> nodes(64);
+  for (auto _ : state) path->children(key, nodes.data(), 32);
+  items(state, 32 * lane_count);
+}
+
+void field_products(benchmark::State& state, const FieldProductsPath* path) {
+  const Blocks a = random_blocks(16), b = random_blocks(16);
+  Wide sum;
+  for (auto _ : state) path->add(a.data(), b.data(), 16, sum);
+  benchmark::DoNotOptimize(sum);
+  items(state, 16);
+}
+
+void transpose_many(benchmark::State& state, const TransposePath* path) {
+  Blocks columns = random_blocks(128 * 16);
+  for (auto _ : state) path->transpose(columns.data(), 16);
+  items(state, 16);
 }
 
 void transpose(benchmark::State& state) {
@@ -224,6 +246,12 @@ BENCHMARK(grow_and_hash)->Arg(32)->Arg(33)->Arg(1024);
 int main(int argc, char** argv) {
   for (const AesPath* path : aes_paths())
     benchmark::RegisterBenchmark((std::string("hash/") + path->name).c_str(), hash, path);
+  for (const AesPath* path : aes_paths())
+    benchmark::RegisterBenchmark((std::string("children/") + path->name).c_str(), children, path);
+  for (const FieldProductsPath* path : field_products_paths())
+    benchmark::RegisterBenchmark((std::string("field_products/") + path->name).c_str(), field_products, path);
+  for (const TransposePath* path : transpose_paths())
+    benchmark::RegisterBenchmark((std::string("transpose/") + path->name).c_str(), transpose_many, path);
   for (const LeafSumPath* path : leaf_sum_paths())
     benchmark::RegisterBenchmark((std::string("leaf_sums/") + path->name).c_str(), leaf_sums, path);
   benchmark::Initialize(&argc, argv);

@@ -1,10 +1,18 @@
 #include "bigint/kernel.h"
 
-#include <algorithm>
-#include <cstdlib>
 #include <stdexcept>
 
+#include "core/simd.h"
+
 namespace vfxgb {
+namespace {
+
+InstructionSet set_of(Path path) {
+  if (path == Path::portable) return InstructionSet::portable;
+  return path == Path::avx2 ? InstructionSet::avx2 : InstructionSet::avx512;
+}
+
+}  // namespace
 
 const char* path_name(Path path) noexcept { return path == Path::avx2 ? "avx2" : "portable"; }
 
@@ -15,15 +23,19 @@ std::vector<Path> available_paths() {
 
 Path choose_path(const std::string& name) {
   const std::vector<Path> available = available_paths();
-  const char* variable = std::getenv("VFXGB_SIMD");
-  const std::string wanted = !name.empty() ? name : variable ? variable : "";
-  if (wanted.empty()) return available.back();
-  for (const Path path : available)
-    if (wanted == path_name(path)) return path;
+  if (name.empty()) {
+    const InstructionSet allowed = allowed_instruction_set();
+    Path best = Path::portable;
+    for (const Path path : available)
+      if (set_of(path) <= allowed) best = path;
+    return best;
+  }
   std::string names;
-  for (const Path path : available) names += std::string(names.empty() ? "" : ", ") + path_name(path);
-  throw std::invalid_argument((name.empty() ? "VFXGB_SIMD" : "arithmetic path") + std::string(" is '") + wanted +
-                              "'; this machine can run: " + names);
+  for (const Path path : available) {
+    if (name == path_name(path)) return path;
+    names += std::string(names.empty() ? "" : ", ") + path_name(path);
+  }
+  throw std::invalid_argument("arithmetic path is '" + name + "'; this machine can run: " + names);
 }
 
 std::unique_ptr<const Kernel> make_kernel(const Words& n, Path path) {

@@ -60,7 +60,7 @@ enum class Path { portable, avx2 };
 const char* path_name(Path path) noexcept;
 // What this machine can run, best last.
 std::vector<Path> available_paths();
-// "" is the best path, or the one the environment variable VFXGB_SIMD names.
+// "" is the best path of an instruction set that is allowed (core/simd.h).
 // Throws std::invalid_argument on an unknown name or a path this machine cannot run.
 Path choose_path(const std::string& name);
 

@@ -38,6 +38,7 @@ void register_smm(py::module_& module);
 void register_bresson(py::module_& module);
 void register_secagg(py::module_& module);
 void register_two_party(py::module_& module);
+void register_paths(py::module_& module);
 
 // A contiguous byte buffer of Python's, held while it is read. Checks that it holds whole items.
 class Bytes {

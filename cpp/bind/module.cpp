@@ -81,6 +81,7 @@ const Folder folders[] = {
      "cpp/noise: mechanisms of differential privacy.",
      {vfxgb::bind::register_noise, vfxgb::bind::register_masked}},
     {"two_party", "cpp/two_party: argmax on shares.", {vfxgb::bind::register_two_party}},
+    {"paths", "cpp/paths: which kernels there are.", {vfxgb::bind::register_paths}},
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include <numbers>
 #include <stdexcept>
 
-#include "bigint/kernel.h"
 #include "lattice/loops_x86.h"
 
 namespace vfxgb::lattice {
@@ -80,8 +79,11 @@ void ternary_products(const i16* words, std::size_t vectors, std::size_t limbs, 
   }
 }
 
-constexpr Loops loops = {"portable",  width,      forward,         inverse, multiply_add,
-                         add_rounded, add_scaled, ternary_products};
+constexpr Loops loops = {"portable",   InstructionSet::portable,
+                         width,        forward,
+                         inverse,      multiply_add,
+                         add_rounded,  add_scaled,
+                         ternary_products};
 
 }  // namespace portable
 }  // namespace
@@ -110,15 +112,15 @@ TransformTables::TransformTables(std::size_t count, std::size_t register_width)
 std::vector<const Loops*> available_loops() {
   std::vector<const Loops*> found = {&portable::loops};
 #if defined(__x86_64__)
-  if (avx2_loops_supported()) found.push_back(&avx2_loops);
-  if (avx512_loops_supported()) found.push_back(&avx512_loops);
+  if (machine_has(InstructionSet::avx2)) found.push_back(&avx2_loops);
+  if (machine_has(InstructionSet::avx512)) found.push_back(&avx512_loops);
 #endif
   return found;
 }
 
 const Loops& choose_loops(const std::string& name) {
   const std::vector<const Loops*> available = available_loops();
-  if (name.empty()) return choose_path("") == Path::portable ? portable::loops : *available.back();
+  if (name.empty()) return best_path(available);
   std::string names;
   for (const Loops* each : available) {
     if (name == each->name) return *each;

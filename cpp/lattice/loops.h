@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/simd.h"
 #include "core/types.h"
 
 namespace vfxgb::lattice {
@@ -38,6 +39,7 @@ struct TransformTables {
 
 struct Loops {
   const char* name;
+  InstructionSet set;
   std::size_t width;  // doubles in a register
 
   // In place. x: 2M doubles; coefficients in their order <-> real parts, then imaginary parts of the spectrum.
@@ -62,8 +64,8 @@ inline constexpr std::size_t max_limbs = 5;
 
 // What this machine can run, best last: "portable", "avx2", "avx512".
 std::vector<const Loops*> available_loops();
-// The one named; "" is the best, or the portable one where VFXGB_SIMD asks for it. Throws std::invalid_argument on a
-// name that is unknown or that this machine cannot run.
+// The one named; "" is the best one of an instruction set that is allowed (core/simd.h). Throws std::invalid_argument on
+// a name that is unknown or that this machine cannot run.
 const Loops& choose_loops(const std::string& name);
 
 }  // namespace vfxgb::lattice

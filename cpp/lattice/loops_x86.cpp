@@ -130,13 +130,8 @@ VFXGB_LOOP_INLINE i64 total(Words16 x) {
 }  // namespace avx512
 }  // namespace
 
-bool avx2_loops_supported() noexcept { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
-bool avx512_loops_supported() noexcept {
-  return avx2_loops_supported() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-}
-
 const Loops avx2_loops = {"avx2",
+                          InstructionSet::avx2,
                           avx2::width,
                           avx2::forward,
                           avx2::inverse,
@@ -145,6 +140,7 @@ const Loops avx2_loops = {"avx2",
                           avx2::add_scaled,
                           avx2::ternary_products};
 const Loops avx512_loops = {"avx512",
+                            InstructionSet::avx512,
                             avx512::width,
                             avx512::forward,
                             avx512::inverse,

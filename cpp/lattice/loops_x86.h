@@ -7,8 +7,6 @@
 
 namespace vfxgb::lattice {
 
-bool avx2_loops_supported() noexcept;
-bool avx512_loops_supported() noexcept;
 extern const Loops avx2_loops, avx512_loops;
 
 }  // namespace vfxgb::lattice

@@ -8,11 +8,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "bigint/kernel.h"
-
-#if defined(__x86_64__)
+#include "ot/aes_arm.h"
 #include "ot/aes_x86.h"
-#endif
 
 namespace vfxgb::ot {
 namespace {
@@ -240,21 +237,23 @@ AesKey::AesKey(const unsigned char key[16]) {
   wipe(words, sizeof words);
 }
 
-const AesPath portable_aes = {"portable", encrypt, stream, hash, hash_counted, children};
+const AesPath portable_aes = {"portable", InstructionSet::portable, encrypt, stream, hash, hash_counted, children};
 
 std::vector<const AesPath*> aes_paths() {
   std::vector<const AesPath*> paths = {&portable_aes};
 #if defined(__x86_64__)
   if (aesni_supported()) paths.push_back(&aesni);
   if (vaes_supported()) paths.push_back(&vaes);
+  if (vaes512_supported()) paths.push_back(&vaes512);
+#elif defined(VFXGB_HAS_NEON)
+  if (machine_has(InstructionSet::neon)) paths.push_back(&neon);
 #endif
   return paths;
 }
 
 const AesPath& aes_path() {
-  if (choose_path("") == Path::portable) return portable_aes;
-  static const AesPath* const best = aes_paths().back();
-  return *best;
+  static const std::vector<const AesPath*> paths = aes_paths();
+  return best_path(paths);
 }
 
 }  // namespace vfxgb::ot

@@ -1,13 +1,15 @@
 // AES-128 (FIPS 197) on many blocks at once, and what is made of it in the inner loops of oblivious transfer.
 //
-// Three paths give the same bits: VAES (two blocks an instruction), AES-NI, and a bitsliced one for any processor. None
-// reads memory at places that depend on key or data. VFXGB_SIMD=portable forces the last.
+// The paths give the same bits: VAES (four or two blocks an instruction), AES-NI, Arm's instructions for AES, and a
+// bitsliced one for any processor. None reads memory at places that depend on key or data. core/simd.h says how one is
+// chosen.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "core/simd.h"
 #include "ot/block.h"
 
 namespace vfxgb::ot {
@@ -22,6 +24,7 @@ struct AesKey {
 // The loops of one path. `out` may be `in`.
 struct AesPath {
   const char* name;
+  InstructionSet set;
   // out[i] = AES(in[i]).
   void (*encrypt)(const AesKey& key, const Block* in, Block* out, std::size_t count);
   // out[i * step] = AES(first + i), as one number of 128 bits that starts with `first` and ends with zeros: a key
@@ -37,10 +40,8 @@ struct AesPath {
   void (*children)(const AesKey& key, Lanes* nodes, std::size_t parents);
 };
 
-// The paths this machine can run, best last.
+// The paths this machine can run, best last, and the one in use.
 std::vector<const AesPath*> aes_paths();
-// The best of them, unless the environment variable VFXGB_SIMD asks for "portable". Throws std::invalid_argument where
-// it names a path that does not exist (bigint/kernel.h).
 const AesPath& aes_path();
 
 extern const AesPath portable_aes;

@@ -5,10 +5,9 @@
 
 #include "rand/csprng.h"
 
-#if defined(__x86_64__)
 #include "ot/aes_x86.h"
+#include "ot/leaf_sums_arm.h"
 #include "ot/leaf_sums_x86.h"
-#endif
 
 namespace vfxgb::ot {
 namespace {
@@ -27,7 +26,7 @@ void add_portable(const AesKey* keys, unsigned bits, bool without_first, u64 fir
   }
 }
 
-constexpr LeafSumPath portable_leaf_sums = {"portable", add_portable};
+constexpr LeafSumPath portable_leaf_sums = {"portable", InstructionSet::portable, add_portable};
 
 }  // namespace
 
@@ -37,14 +36,15 @@ std::vector<const LeafSumPath*> leaf_sum_paths() {
   if (aesni_supported()) paths.push_back(&aesni_leaf_sums);
   if (vaes_supported()) paths.push_back(&vaes_leaf_sums);
   if (vaes512_supported()) paths.push_back(&vaes512_leaf_sums);
+#elif defined(VFXGB_HAS_NEON)
+  if (machine_has(InstructionSet::neon)) paths.push_back(&neon_leaf_sums);
 #endif
   return paths;
 }
 
 const LeafSumPath& leaf_sum_path() {
-  if (&aes_path() == &portable_aes) return portable_leaf_sums;
-  static const LeafSumPath* const best = leaf_sum_paths().back();
-  return *best;
+  static const std::vector<const LeafSumPath*> paths = leaf_sum_paths();
+  return best_path(paths);
 }
 
 double leaf_blocks_per_second() {

@@ -20,12 +20,13 @@ inline constexpr unsigned max_field_bits = 8;
 
 struct LeafSumPath {
   const char* name;
+  InstructionSet set;
   // keys[2^bits], blocks `first` .. first + 15 of their streams -> sum[16], rows[bits][16]. Without_first leaves key 0
   // out of `sum`; rows never have it.
   void (*add)(const AesKey* keys, unsigned bits, bool without_first, u64 first, Block* sum, Block* rows);
 };
 
-// The paths this machine can run, best last, and the one in use, as for aes_paths() and aes_path().
+// The paths this machine can run, best last, and the one in use.
 std::vector<const LeafSumPath*> leaf_sum_paths();
 const LeafSumPath& leaf_sum_path();
 

@@ -7,7 +7,6 @@
 
 namespace vfxgb::ot {
 
-bool vaes512_supported() noexcept;
 extern const LeafSumPath aesni_leaf_sums, vaes_leaf_sums, vaes512_leaf_sums;
 
 }  // namespace vfxgb::ot

@@ -4,8 +4,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "ot_shares/share_loops_x86.h"
+#include "ot/aes_arm.h"
 #include "ot/aes_x86.h"
+#include "ot_shares/share_loops_arm.h"
+#include "ot_shares/share_loops_x86.h"
 
 namespace vfxgb::ot_shares {
 namespace {
@@ -53,6 +55,9 @@ const ShareLoops& share_loops(const ot::AesPath& path, bool narrow) {
 #if defined(__x86_64__)
   if (&path == &ot::aesni) return aesni_share_loops[narrow];
   if (&path == &ot::vaes) return vaes_share_loops[narrow];
+  if (&path == &ot::vaes512) return vaes512_share_loops[narrow];
+#elif defined(VFXGB_HAS_NEON)
+  if (&path == &ot::neon) return neon_share_loops[narrow];
 #endif
   throw std::invalid_argument(std::string("no share loops for the AES path ") + path.name);
 }

@@ -30,8 +30,6 @@ template <bool narrow_lanes>
 VFXGB_AESNI_INLINE __m128i fold(Int x) {
   return x;
 }
-VFXGB_AESNI_INLINE Int aes_round(Int x, Int key) { return _mm_aesenc_si128(x, key); }
-VFXGB_AESNI_INLINE Int aes_last_round(Int x, Int key) { return _mm_aesenclast_si128(x, key); }
 #define VFXGB_LOOP VFXGB_AESNI
 #define VFXGB_LOOP_INLINE VFXGB_AESNI_INLINE
 #include "ot_shares/share_loops.inc"
@@ -50,8 +48,6 @@ VFXGB_VAES_INLINE __m128i fold(Int x) {
   const __m128i low = _mm256_castsi256_si128(x), high = _mm256_extracti128_si256(x, 1);
   return narrow_lanes ? _mm_add_epi32(low, high) : _mm_add_epi64(low, high);
 }
-VFXGB_VAES_INLINE Int aes_round(Int x, Int key) { return _mm256_aesenc_epi128(x, key); }
-VFXGB_VAES_INLINE Int aes_last_round(Int x, Int key) { return _mm256_aesenclast_epi128(x, key); }
 #define VFXGB_LOOP VFXGB_VAES
 #define VFXGB_LOOP_INLINE VFXGB_VAES_INLINE
 #include "ot_shares/share_loops.inc"
@@ -59,12 +55,34 @@ VFXGB_VAES_INLINE Int aes_last_round(Int x, Int key) { return _mm256_aesenclast_
 #undef VFXGB_LOOP_INLINE
 }  // namespace two_blocks
 
+namespace four_blocks {
+using namespace ot::x86_512;
+template <bool narrow_lanes>
+VFXGB_VAES512_INLINE Int add(Int a, Int b) {
+  return narrow_lanes ? _mm512_add_epi32(a, b) : _mm512_add_epi64(a, b);
+}
+template <bool narrow_lanes>
+VFXGB_VAES512_INLINE __m128i fold(Int x) {
+  // With masks of all ones: GCC 12 warns of the unmasked forms.
+  const __m256i lower = _mm512_maskz_extracti64x4_epi64(0xf, x, 0), upper = _mm512_maskz_extracti64x4_epi64(0xf, x, 1);
+  const __m256i half = narrow_lanes ? _mm256_add_epi32(lower, upper) : _mm256_add_epi64(lower, upper);
+  return two_blocks::fold<narrow_lanes>(half);
+}
+#define VFXGB_LOOP VFXGB_VAES512
+#define VFXGB_LOOP_INLINE VFXGB_VAES512_INLINE
+#include "ot_shares/share_loops.inc"
+#undef VFXGB_LOOP
+#undef VFXGB_LOOP_INLINE
+}  // namespace four_blocks
+
 }  // namespace
 
 const ShareLoops aesni_share_loops[2] = {{&one_block::add_trees<false>, &one_block::add_leaves<false>},
                                          {&one_block::add_trees<true>, &one_block::add_leaves<true>}};
 const ShareLoops vaes_share_loops[2] = {{&two_blocks::add_trees<false>, &two_blocks::add_leaves<false>},
                                         {&two_blocks::add_trees<true>, &two_blocks::add_leaves<true>}};
+const ShareLoops vaes512_share_loops[2] = {{&four_blocks::add_trees<false>, &four_blocks::add_leaves<false>},
+                                           {&four_blocks::add_trees<true>, &four_blocks::add_leaves<true>}};
 
 }  // namespace vfxgb::ot_shares
 

@@ -6,6 +6,6 @@
 namespace vfxgb::ot_shares {
 
 // Of wide lanes, and of narrow ones.
-extern const ShareLoops aesni_share_loops[2], vaes_share_loops[2];
+extern const ShareLoops aesni_share_loops[2], vaes_share_loops[2], vaes512_share_loops[2];
 
 }  // namespace vfxgb::ot_shares

@@ -66,6 +66,7 @@ class Stream {
   void reseed() {
     const u64 now = fork_generation();
     system_random(key_, sizeof key_);
+    path_ = &keystream_path();
     generation_ = now;
     drawn_ = 0;
     position_ = sizeof buffer_;
@@ -73,7 +74,7 @@ class Stream {
   }
 
   void refill() {
-    chacha20_keystream(key_, buffer_, sizeof buffer_ / 64);
+    chacha20_keystream(*path_, key_, buffer_, sizeof buffer_ / 64);
     std::memcpy(key_, buffer_, sizeof key_);
     wipe(buffer_, sizeof key_);
     position_ = sizeof key_;
@@ -82,6 +83,7 @@ class Stream {
   unsigned char key_[32] = {};
   unsigned char buffer_[1024] = {};
   std::size_t position_ = sizeof buffer_;
+  const KeystreamPath* path_ = nullptr;  // looked up once per key: a draw must not wait for the environment
   u64 generation_ = 0, drawn_ = 0;
   bool seeded_ = false;
 };

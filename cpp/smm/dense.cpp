@@ -4,15 +4,9 @@
 #include <cstring>
 #include <vector>
 
-#include "bigint/kernel.h"
 #include "core/parallel.h"
 
 #define VFXGB_INLINE __attribute__((always_inline)) inline
-#if defined(__x86_64__)
-#define VFXGB_WIDE __attribute__((target("avx2")))
-#else
-#define VFXGB_WIDE
-#endif
 
 namespace vfxgb::smm {
 namespace {
@@ -111,21 +105,39 @@ VFXGB_INLINE void combine_part(const double* weights, const double* packed, std:
 void inner_portable(const Rows& a, const Rows& b, std::size_t begin, std::size_t end, double* out) {
   inner_part(a, b, begin, end, out);
 }
-VFXGB_WIDE void inner_wide(const Rows& a, const Rows& b, std::size_t begin, std::size_t end, double* out) {
-  inner_part(a, b, begin, end, out);
-}
 void combine_portable(const double* weights, const double* packed, std::size_t k_count, std::size_t m, double* out,
                       std::size_t step, std::size_t count, bool add) {
   combine_part(weights, packed, k_count, m, out, step, count, add);
 }
-VFXGB_WIDE void combine_wide(const double* weights, const double* packed, std::size_t k_count, std::size_t m,
+constexpr DensePath portable = {"portable", InstructionSet::portable, inner_portable, combine_portable};
+
+#if defined(__x86_64__)
+#define VFXGB_WIDE __attribute__((target("avx2")))
+
+VFXGB_WIDE void inner_avx2(const Rows& a, const Rows& b, std::size_t begin, std::size_t end, double* out) {
+  inner_part(a, b, begin, end, out);
+}
+VFXGB_WIDE void combine_avx2(const double* weights, const double* packed, std::size_t k_count, std::size_t m,
                              double* out, std::size_t step, std::size_t count, bool add) {
   combine_part(weights, packed, k_count, m, out, step, count, add);
 }
-
-bool wide() { return choose_path("") == Path::avx2; }
+constexpr DensePath avx2 = {"avx2", InstructionSet::avx2, inner_avx2, combine_avx2};
+#endif
 
 }  // namespace
+
+std::vector<const DensePath*> dense_paths() {
+  std::vector<const DensePath*> paths = {&portable};
+#if defined(__x86_64__)
+  if (machine_has(InstructionSet::avx2)) paths.push_back(&avx2);
+#endif
+  return paths;
+}
+
+const DensePath& dense_path() {
+  static const std::vector<const DensePath*> paths = dense_paths();
+  return best_path(paths);
+}
 
 void inner_products(const Rows& a, const Rows& b, double* out, std::size_t threads) {
   const std::size_t size = a.count * b.count, n = a.columns;
@@ -133,7 +145,7 @@ void inner_products(const Rows& a, const Rows& b, double* out, std::size_t threa
   const std::size_t blocks = (n + inner_block - 1) / inner_block,
                     parts = std::max<std::size_t>(1, std::min(segments, blocks));
   std::vector<double> sums(parts * size, 0.0);
-  const auto run = wide() ? inner_wide : inner_portable;
+  const auto run = dense_path().inner;
   parallel_for(parts, worthwhile(threads, n * size / 4), 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t part = begin; part < end; ++part)
       run(a, b, part * blocks / parts * inner_block, std::min(n, (part + 1) * blocks / parts * inner_block),
@@ -146,7 +158,7 @@ void inner_products(const Rows& a, const Rows& b, double* out, std::size_t threa
 
 void combine(const double* weights, const Rows& b, std::size_t m, double* out, std::size_t step, bool add,
              std::size_t threads) {
-  const auto run = wide() ? combine_wide : combine_portable;
+  const auto run = dense_path().combine;
   parallel_for((b.columns + wide_block - 1) / wide_block, worthwhile(threads, b.columns * m * b.count / 4), 1,
                [&](std::size_t begin, std::size_t end) {
                  std::vector<double> packed(wide_block * b.count);

@@ -6,6 +6,9 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
+
+#include "core/simd.h"
 
 namespace vfxgb::smm {
 
@@ -23,5 +26,19 @@ void inner_products(const Rows& a, const Rows& b, double* out, std::size_t threa
 // Without `add` out may be b itself (m = b.count).
 void combine(const double* weights, const Rows& b, std::size_t m, double* out, std::size_t step, bool add,
              std::size_t threads);
+
+// The loops behind both: columns `begin` to `end` of all inner products, added to out; `count` columns of b in panels
+// (dense.cpp), combined.
+struct DensePath {
+  const char* name;
+  InstructionSet set;
+  void (*inner)(const Rows& a, const Rows& b, std::size_t begin, std::size_t end, double* out);
+  void (*combine)(const double* weights, const double* packed, std::size_t k_count, std::size_t m, double* out,
+                  std::size_t step, std::size_t count, bool add);
+};
+
+// The paths this machine can run, best last, and the one in use.
+std::vector<const DensePath*> dense_paths();
+const DensePath& dense_path();
 
 }  // namespace vfxgb::smm

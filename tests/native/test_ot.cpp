@@ -45,7 +45,7 @@ void loops(const AesPath& path) {
   const Textbook textbook(secret);
   const AesKey key = key_of(secret);
   const auto sigma = [](const Block& x) { return Block{x.high, x.high ^ x.low}; };
-  for (const std::size_t count : {0, 1, 7, 8, 9, 24, 31}) {
+  for (const std::size_t count : {0, 1, 2, 7, 8, 9, 15, 16, 24, 31, 32, 33, 63, 64, 71}) {
     const Blocks in = random_blocks(count);
     const Block tweak = random_block(), guard = random_block();
     Blocks out(count + 1, guard), same = in;
@@ -74,6 +74,10 @@ void loops(const AesPath& path) {
       CHECK(wide[3 * i] == textbook({first + i, 0}));
       CHECK(wide[3 * i + 1] == guard && wide[3 * i + 2] == guard);
     }
+    out[count] = guard;
+    path.stream(key, first, out.data(), count, 1);
+    for (std::size_t i = 0; i < count; ++i) CHECK(out[i] == wide[3 * i]);
+    CHECK(out[count] == guard);
     std::vector<Lanes> nodes(2 * count);
     for (Lanes& node : nodes)
       for (Block& block : node.block) block = random_block();
@@ -100,6 +104,23 @@ void transposition() {
   const Blocks before = rows;
   transpose128(rows.data());
   CHECK(transposed(rows.data(), before.data()));
+}
+
+// Every path, against squares one by one.
+void transposition_paths() {
+  for (const TransposePath* path : transpose_paths()) {
+    std::printf("transpose %s\n", path->name);
+    for (const std::size_t groups : {1, 4, 7, 16}) {
+      const Blocks columns = random_blocks(128 * 16);
+      Blocks work = columns;
+      path->transpose(work.data(), groups);
+      for (std::size_t g = 0; g < groups; ++g) {
+        Block square[128], other[128];
+        for (std::size_t i = 0; i < 128; ++i) square[i] = columns[16 * i + g], other[i] = work[16 * i + g];
+        CHECK(transposed(square, other));
+      }
+    }
+  }
 }
 
 // Sixteen squares or fewer at once, there and back.
@@ -223,8 +244,7 @@ int main() {
     forests(*path, {6}, 0);
   }
   transposition();
-  transposition_side_by_side();
-  setenv("VFXGB_SIMD", "portable", 1);
+  transposition_paths();
   transposition_side_by_side();
   refusals();
   keys();

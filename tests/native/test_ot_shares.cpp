@@ -40,7 +40,7 @@ void test_loops() {
   const ot::AesKey key(reinterpret_cast<const unsigned char*>(&bytes));
   for (const ot::AesPath* path : ot::aes_paths()) {
     const ShareLoops& loops = share_loops(*path, narrow);
-    for (const std::size_t leaves : {1, 2, 7, 8, 9, 33})
+    for (const std::size_t leaves : {1, 2, 3, 4, 7, 8, 9, 33, 71})
       for (std::size_t lanes = 1; lanes <= ot::lane_count; ++lanes) {
         std::vector<ot::Lanes> nodes(leaves);
         for (ot::Lanes& node : nodes)

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ot/consistency.h"
+#include "ot/field_products.h"
 #include "ot/soft_spoken.h"
 #include "ot/transfer_keys.h"
 #include "ot_textbook.h"
@@ -193,6 +194,22 @@ void compression() {
         (textbook_product(top, weight({0, 0})) ^ textbook_product(ones, weight({1, 0})) ^ ones));
 }
 
+// Sums of products before they are reduced, bit by bit: x^(i + j) for each pair of bits.
+void field_products(const FieldProductsPath& path) {
+  for (const std::size_t count : {0, 1, 2, 3, 4, 5, 8, 16, 19}) {
+    const Blocks a = random_blocks(count), b = random_blocks(count);
+    Wide sum, wanted;
+    for (u64& word : sum.word) word = test::generator()();
+    wanted = sum;
+    for (std::size_t k = 0; k < count; ++k)
+      for (std::size_t i = 0; i < 128; ++i)
+        for (std::size_t j = 0; j < 128; ++j)
+          if (bit(a[k], i) && bit(b[k], j)) wanted.word[(i + j) / 64] ^= u64{1} << (i + j) % 64;
+    path.add(a.data(), b.data(), count, sum);
+    CHECK(std::equal(sum.word, sum.word + 4, wanted.word));
+  }
+}
+
 // Both sides agree on what the receiver chose, and all other entries are those of the definition.
 void tables(unsigned bits, unsigned width) {
   const TableShape shape(bits, width);
@@ -272,10 +289,15 @@ int main() {
     std::printf("%s\n", path->name);
     key_streams(*path);
   }
+  for (const FieldProductsPath* path : field_products_paths()) {
+    std::printf("products %s\n", path->name);
+    field_products(*path);
+  }
   CHECK(leaf_blocks_per_second() > 0);
   refusals();
-  all_sizes();
-  setenv("VFXGB_SIMD", "portable", 1);
-  all_sizes();
+  for (const InstructionSet set : instruction_sets()) {
+    setenv("VFXGB_SIMD", instruction_set_name(set), 1);
+    all_sizes();
+  }
   return test::report();
 }

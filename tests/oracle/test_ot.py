@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
+from tests.support.instruction_sets import INSTRUCTION_SETS
 
 from vfxgb import _native
 
@@ -12,7 +13,7 @@ HALF = 2**64
 ALL = HALF**2 - 1
 
 
-@pytest.fixture(params=["", "portable"], autouse=True)
+@pytest.fixture(params=INSTRUCTION_SETS, autouse=True)
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VFXGB_SIMD", request.param)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
+from tests.support.instruction_sets import INSTRUCTION_SETS
 
 import transfer_twin as twin
 from vfxgb import _native
@@ -17,7 +18,7 @@ KEY = bytes(range(100, 116))
 NO_ENTRY = 2**32 - 1
 
 
-@pytest.fixture(params=["", "portable"], autouse=True)
+@pytest.fixture(params=INSTRUCTION_SETS, autouse=True)
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VFXGB_SIMD", request.param)
 

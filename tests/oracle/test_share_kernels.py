@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.support.instruction_sets import INSTRUCTION_SETS
 
 import ot_twin as twin
 from ot_runs import masked_rows
@@ -24,7 +25,7 @@ A, P = np.zeros(1, np.int32), np.zeros((ROWS, 2), np.int64)
 LEAVES = (8, 9, 7, 2, 13)
 
 
-@pytest.fixture(params=["", "portable"], autouse=True)
+@pytest.fixture(params=INSTRUCTION_SETS, autouse=True)
 def path(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VFXGB_SIMD", request.param)
 

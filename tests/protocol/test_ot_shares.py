@@ -161,7 +161,9 @@ def test_settings_do_not_change_the_model(own: dict[str, Any]) -> None:
     assert same_model(train(own), train({"precision_bits": own.get("precision_bits", 31)}, "plain"))
 
 
-@pytest.mark.parametrize(("path", "keeps"), [("vaes", False), ("aesni", True), ("portable", True)])
+@pytest.mark.parametrize(
+    ("path", "keeps"), [("vaes512", False), ("vaes", False), ("aesni", True), ("neon", True), ("portable", True)]
+)
 def test_leaves_are_kept_where_that_pays(path: str, keeps: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_native.ot, "aes_path", lambda: path)
     params = make_protocol_params(protocol_by_name("ot_shares"), {"memory_limit": "10kB"})

@@ -5,12 +5,13 @@ all: a run that stored its set-up must be able to read it with another version.
 import gmpy2
 import numpy as np
 import pytest
+from tests.support.instruction_sets import INSTRUCTION_SETS
 
 from vfxgb import _native
 from vfxgb.ot import modp_group
 
 
-@pytest.mark.parametrize("path", ["", "portable"])
+@pytest.mark.parametrize("path", INSTRUCTION_SETS)
 @pytest.mark.parametrize(
     ("key", "plain", "cipher"),
     [
@@ -33,7 +34,7 @@ def test_fips_197(monkeypatch: pytest.MonkeyPatch, path: str, key: str, plain: s
     assert [bytes(block).hex() for block in found] == [cipher] * 3
 
 
-@pytest.mark.parametrize("path", ["", "portable"])
+@pytest.mark.parametrize("path", INSTRUCTION_SETS)
 def test_hash_and_tree(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     """Made with AES and ChaCha20 of `cryptography`."""
     monkeypatch.setenv("VFXGB_SIMD", path)

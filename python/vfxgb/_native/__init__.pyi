@@ -20,6 +20,7 @@ from . import lattice as lattice
 from . import noise as noise
 from . import ot as ot
 from . import ot_shares as ot_shares
+from . import paths as paths
 from . import psi as psi
 from . import rand as rand
 from . import routing as routing

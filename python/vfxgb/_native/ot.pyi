@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from . import Buffer
 
 def aes_path() -> str:
-    """The AES in use: "vaes", "aesni" or "portable". VFXGB_SIMD=portable forces the last."""
+    """The AES in use: "vaes512", "vaes", "aesni", "neon" or "portable"."""
 
 def aes_encrypt(key: bytes, blocks: Buffer) -> NDArray[np.uint8]:
     """AES-128 of each block, uint8[n, 16], for known-answer tests."""
@@ -132,7 +132,7 @@ class SilentReceiver:
         """(rows uint8[count << depth, 16], choices uint8[count << depth]) of trees first .. first + count."""
 
 def leaf_sum_path() -> str:
-    """How key streams are added up: "vaes512", "vaes", "aesni" or "portable"."""
+    """How key streams are added up: "vaes512", "vaes", "aesni", "neon" or "portable"."""
 
 def leaf_blocks_per_second() -> float:
     """AES blocks a second of these sums on one thread, measured for a millisecond."""

@@ -6,7 +6,8 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from vfxgb import __version__, _native
+from vfxgb import __version__
+from vfxgb.kernels import kernels_in_use
 from vfxgb.threads import available_cores
 
 PACKAGES = ("numpy", "gmpy2", "phe")
@@ -19,7 +20,7 @@ def machine_facts() -> dict[str, str]:
     facts = {
         "processor": _processor(),
         "cores": str(available_cores()),
-        "kernels": f"{_native.bigint.default_path()} (of {', '.join(_native.bigint.available_paths())})",
+        "kernels": kernels_in_use(),
         "system": platform.platform(),
         "python": platform.python_version(),
         "vfxgb": __version__,

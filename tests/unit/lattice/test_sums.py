@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from tests.support.instruction_sets import INSTRUCTION_SETS
 
 from lattice_runs import Table, draw_level, fitting, parties
 from property_tests import examples
@@ -61,6 +62,17 @@ def _compare_sums(rows: int, columns: int, settings: HolderSettings, nodes: int,
         for full in (True, False):
             level = draw_level(both.holder, nodes, seed, full)
             np.testing.assert_array_equal(both.sums(level), table.sums(level))
+
+
+@pytest.mark.parametrize("path", INSTRUCTION_SETS)
+def test_sums_on_either_set_of_loops(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    monkeypatch.setenv("VFXGB_SIMD", path)
+    table = Table.draw(6000, 13, 5)
+    both = parties(table)
+    with both.holder:
+        both.set_up()
+        level = draw_level(both.holder, 7, 5)
+        np.testing.assert_array_equal(both.sums(level), table.sums(level))
 
 
 def test_a_row_may_be_in_nodes_of_several_classes() -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.support.instruction_sets import INSTRUCTION_SETS
 
 from dealt_transfers import OPENING, OVERHEAD
 from vfxgb import _native
@@ -16,7 +17,7 @@ HOLES = np.array([[0, 3, 1], [4, 0, 2]], dtype=np.uint16)
 SESSION, BEFORE = bytes(range(32)), b"before"
 
 
-@pytest.mark.parametrize("path", ["", "portable"])
+@pytest.mark.parametrize("path", INSTRUCTION_SETS)
 @pytest.mark.parametrize("bits", [1, 3, 4, 8])
 def test_a_piece_with_another_choice(monkeypatch: pytest.MonkeyPatch, path: str, bits: int) -> None:
     """A receiver that changes a bit of one piece, and guesses the piece of Delta, is right about all of it or caught.

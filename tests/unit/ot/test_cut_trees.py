@@ -11,6 +11,7 @@ from operator import xor
 
 import numpy as np
 import pytest
+from tests.support.instruction_sets import INSTRUCTION_SETS
 
 import ot_twin as twin
 from ot_cheater import Cheater
@@ -60,7 +61,7 @@ def cases() -> list[tuple[int, int]]:
     return [(leaves, hole) for leaves in SIZES for hole in range(2 ** twin.depth_of(leaves))]
 
 
-@pytest.mark.parametrize("path", ["", "portable"])
+@pytest.mark.parametrize("path", INSTRUCTION_SETS)
 def test_every_honest_hole(monkeypatch: pytest.MonkeyPatch, path: str) -> None:
     """Corrections are those of the definition; the holder gets all leaves but one, C, and the pair from d."""
     monkeypatch.setenv("VFXGB_SIMD", path)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from tests.support.instruction_sets import INSTRUCTION_SETS
 
 import ot_twin
 import transfer_twin as twin
@@ -51,7 +52,7 @@ def correlated(own: ReceiverBatch, batch: SenderBatch, delta: bytes) -> None:
     np.testing.assert_array_equal(batch.correlated(), t ^ np.frombuffer(delta, dtype=np.uint8) * r[:, np.newaxis])
 
 
-@pytest.mark.parametrize("path", ["", "portable"])
+@pytest.mark.parametrize("path", INSTRUCTION_SETS)
 @pytest.mark.parametrize("checked", [False, True])
 def test_every_row_and_choice(monkeypatch: pytest.MonkeyPatch, checked: bool, path: str) -> None:
     """From what both parties put into a round: trees, secret and matrix."""

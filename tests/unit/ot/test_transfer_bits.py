@@ -53,5 +53,5 @@ def test_choices_are_monotone() -> None:
 
 def test_the_speed_is_measured_once() -> None:
     assert measured_aes_speed() == measured_aes_speed() > 0
-    assert _native.ot.leaf_sum_path() in {"portable", "aesni", "vaes", "vaes512"}
+    assert _native.ot.leaf_sum_path() in {"portable", "neon", "aesni", "vaes", "vaes512"}
     assert 2 <= choose_k(measured_aes_speed()) <= 6

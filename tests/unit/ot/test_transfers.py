@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.support.instruction_sets import INSTRUCTION_SETS
 
 import transfer_twin as twin
 from dealt_transfers import OPENING, OVERHEAD, SESSION, connect, dealt, make
@@ -20,7 +21,7 @@ def numbers(rows: NDArray[np.uint8]) -> list[int]:
     return [twin.number(bytes(row)) for row in rows]
 
 
-@pytest.mark.parametrize("path", ["", "portable"])
+@pytest.mark.parametrize("path", INSTRUCTION_SETS)
 @pytest.mark.parametrize("checked", [False, True])
 @pytest.mark.parametrize("bits", ALL_BITS)
 def test_every_byte(monkeypatch: pytest.MonkeyPatch, bits: int, checked: bool, path: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.support.instruction_sets import INSTRUCTION_SETS
 
 import transfer_twin
 from dealt_transfers import SESSION, connect, dealt
@@ -59,7 +60,7 @@ def take(
     return asked.read(sender.answer(level, wanted.shape[1], question, lines))
 
 
-@pytest.mark.parametrize("path", ["", "portable"])
+@pytest.mark.parametrize("path", INSTRUCTION_SETS)
 @pytest.mark.parametrize(("entries", "planes"), [((1,), 1), ((3, 1, 2), 1), ((1, 1), 2), ((130, 5), 1), ((64,), 2)])
 def test_every_byte(monkeypatch: pytest.MonkeyPatch, entries: tuple[int, ...], planes: int, path: str) -> None:
     monkeypatch.setenv("VFXGB_SIMD", path)
@@ -110,7 +111,7 @@ def test_threads_and_paths_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) 
     q = rng.integers(0, 256, (level.transfers * rows, 16), dtype=np.uint8)
     random = rng.integers(0, 2, len(q), dtype=np.uint8)
     found = set()
-    for path, threads in [("", 1), ("", 2), ("portable", 2)]:
+    for path, threads in [("", 1), ("", 2), *((name, 2) for name in _native.paths.instruction_sets())]:
         monkeypatch.setenv("VFXGB_SIMD", path)
         both = _native.routing.choose_bits(SESSION, 1, 2, level.entries, 1, 0, q, random, wanted, threads)
         sent = _native.routing.mask_bits(

@@ -19,6 +19,8 @@ from vfxgb.transport.messages import Bulk, pack_bytes
 
 MAX_BINS = 65_534
 HOLE_BYTES, PAIR_BYTES = 2, 16
+# With these paths of AES, leaves that are kept save too little time for the memory that they take.
+FAST_AES = ("vaes", "vaes512")
 
 
 @dataclass(frozen=True)
@@ -124,4 +126,4 @@ def keeps_leaves(params: OtSharesParams, slots: Sequence[Slots], n_rows: int, ow
         )
     if params.keep_leaves is not None:
         return params.keep_leaves
-    return leaves <= limit and _native.ot.aes_path() != "vaes"
+    return leaves <= limit and _native.ot.aes_path() not in FAST_AES
