@@ -236,6 +236,7 @@ PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
         "peers": peers_section,
         "operations": operations_section,
         "training": training_section,
+        "plain": plain_section,
         "network": network_section,
         "sealed": sealed_section,
     },
