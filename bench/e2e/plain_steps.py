@@ -3,8 +3,8 @@
     python bench/e2e/plain_steps.py [--data give_credit] [--rows N] [--trees 50] [--repeats 5]
         [--json docs/results/plain_steps.json]
 
-Both parties are in one process. On the clock a tree is (time of fit with 10 + trees rounds - time with 10) / trees, with
-one thread and with two for either library; runs of the two alternate, and ratios are those of medians.
+Both parties are in one process. On the clock a tree is (time of fit with 10 + trees rounds - time with 10) / trees,
+with one thread and with two for either library; runs of the two alternate, and ratios are those of medians.
 
 Processor time is divided with one thread for each party, where a native call runs in the thread that makes it. Every
 function of the tree kernels (_native.gbdt) is timed by the processor time of its thread, from the outside; what the

@@ -256,9 +256,10 @@ def left_sums(
 
 @final
 class CandidateList:
-    """The candidates of some features of a party's bins, for node_left_sums: their true order, or `order` (as left_sums).
+    """The candidates of some features of a party's bins, for node_left_sums: in their true order, or in `order`.
 
-    Arrays of one length: `features`, `n_bins` and `has_missing` of each. ValueError for an order that is none.
+    Arrays of one length: `features`, `n_bins` and `has_missing` of each. An order is one as left_sums takes it;
+    ValueError for one that is no permutation.
     """
 
     def __init__(
