@@ -18,6 +18,7 @@ void register_bigint(py::module_& module);
 void register_rand(py::module_& module);
 void register_crypto(py::module_& module);
 void register_gbdt(py::module_& module);
+void register_level(py::module_& module);
 void register_split(py::module_& module);
 void register_centred(py::module_& module);
 void register_forest(py::module_& module);

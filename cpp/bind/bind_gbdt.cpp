@@ -7,6 +7,7 @@
 #include "bind/arrays.h"
 #include "bind/files.h"
 #include "bind/locked.h"
+#include "bind/pairs.h"
 #include "bind/state.h"
 #include "gbdt/bin.h"
 #include "gbdt/column_keys.h"
@@ -18,14 +19,6 @@
 
 namespace vfxgb::bind {
 namespace {
-
-const i64* checked_gradients(const Array<i64>& gh, const gbdt::RowPartition& partition) {
-  const i64* data = shaped(gh, {-1, 2}, "gh");
-  if (static_cast<std::size_t>(gh.shape(0)) < partition.row_limit())
-    throw std::invalid_argument("gh has " + std::to_string(gh.shape(0)) + " rows, the sampled rows need " +
-                                std::to_string(partition.row_limit()));
-  return data;
-}
 
 std::vector<i32> chosen_features(const gbdt::Bins& bins, const std::optional<Array<i32>>& features) {
   return features ? list_of(*features, "features") : bins.all_features();

@@ -13,18 +13,28 @@
 namespace vfxgb::bind {
 namespace {
 
+std::vector<unsigned char> copy_of(const py::buffer& bits) {
+  const Bytes bytes(bits, 1);
+  return {bytes.data(), bytes.data() + bytes.size()};
+}
+
 void split(RowPartition& self, const Array<i32>& nodes, const Array<i32>& left, const Array<i32>& right,
            const py::buffer& bits, py::ssize_t threads) {
   const std::vector<i32> n = list_of(nodes, "nodes"), l = list_of(left, "left"), r = list_of(right, "right");
   const std::size_t team = positive(threads);
-  std::vector<unsigned char> copy;
-  {
-    const Bytes bytes(bits, 1);
-    copy.assign(bytes.data(), bytes.data() + bytes.size());
-  }
+  const std::vector<unsigned char> copy = copy_of(bits);
   const py::gil_scoped_release release;
   const Writing lock(self.guard);
   self.object.split(n, l, r, copy, team);
+}
+
+void plan_split(RowPartition& self, const Array<i32>& nodes, const Array<i32>& left, const Array<i32>& right,
+                const py::buffer& bits) {
+  const std::vector<i32> n = list_of(nodes, "nodes"), l = list_of(left, "left"), r = list_of(right, "right");
+  std::vector<unsigned char> copy = copy_of(bits);
+  const py::gil_scoped_release release;
+  const Writing lock(self.guard);
+  self.object.plan_split(n, l, r, std::move(copy));
 }
 
 py::bytes gather_bits(const RowPartition& self, const Array<i32>& nodes, const py::buffer& bits, py::ssize_t threads) {
@@ -175,6 +185,16 @@ void register_partition(py::module_& module) {
           py::arg("nodes"))
       .def("split", &split, py::arg("nodes"), py::arg("left"), py::arg("right"), py::arg("bits"),
            py::arg("threads") = 1)
+      .def("plan_split", &plan_split, py::arg("nodes"), py::arg("left"), py::arg("right"), py::arg("bits"))
+      .def(
+          "settle",
+          [](RowPartition& self, py::ssize_t threads) {
+            const std::size_t team = positive(threads);
+            const py::gil_scoped_release release;
+            const Writing lock(self.guard);
+            self.object.settle(team);
+          },
+          py::arg("threads") = 1)
       .def("gather_bits", &gather_bits, py::arg("nodes"), py::arg("bits"), py::arg("threads") = 1)
       .def(
           "leaves",

@@ -70,7 +70,7 @@ const Folder folders[] = {
     {"codec", "cpp/codec: slots of plaintexts.", {vfxgb::bind::register_codec}},
     {"gbdt",
      "cpp/gbdt: the tree kernels.",
-     {vfxgb::bind::register_gbdt, vfxgb::bind::register_partition, vfxgb::bind::register_split,
+     {vfxgb::bind::register_gbdt, vfxgb::bind::register_partition, vfxgb::bind::register_split, vfxgb::bind::register_level,
       vfxgb::bind::register_centred, vfxgb::bind::register_forest}},
     {"he_sums", "cpp/he_sums: sums over ciphertexts.", {vfxgb::bind::register_he_sums}},
     {"ot_shares", "cpp/ot_shares: shares of sums.", {vfxgb::bind::register_ot_shares}},

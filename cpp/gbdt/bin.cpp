@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <stdexcept>
 #include <string>
@@ -45,15 +44,6 @@ std::size_t tile_size(const Bins::Tile& tile, std::size_t rows) {
 }
 
 }  // namespace
-
-template <class T>
-T Strided<T>::operator[](std::size_t i) const {
-  T value;
-  std::memcpy(&value, data + static_cast<std::ptrdiff_t>(i) * step, sizeof value);
-  return value;
-}
-template struct Strided<float>;
-template struct Strided<double>;
 
 Bins::Bins(std::size_t n_rows, std::vector<std::vector<double>> cuts, std::nullptr_t)
     : rows_(n_rows), cuts_(std::move(cuts)), place_(cuts_.size()) {

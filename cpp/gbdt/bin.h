@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <string>
@@ -30,7 +31,11 @@ template <class T>
 struct Strided {
   const char* data;
   std::ptrdiff_t step;
-  T operator[](std::size_t i) const;
+  T operator[](std::size_t i) const {
+    T value;
+    std::memcpy(&value, data + static_cast<std::ptrdiff_t>(i) * step, sizeof value);
+    return value;
+  }
 };
 
 class Bins {

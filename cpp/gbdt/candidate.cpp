@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "core/parallel.h"
+#include "gbdt/histogram.h"
 
 namespace vfxgb::gbdt {
 namespace {
@@ -102,6 +103,18 @@ void left_sums(const i64* hist, const i64* totals, std::size_t nodes, const std:
     for (std::size_t k = begin; k < end; ++k)
       node_left_sums(hist + 2 * k * bins, totals + 2 * k, features, place, out + 2 * k * count);
   });
+}
+
+void node_left_sums(const Bins& bins, const RowPartition& partition, const std::vector<i32>& nodes, const i64* gh,
+                    const CandidateList& list, i64* out, std::size_t threads) {
+  const std::size_t per_node = total_bins(bins, list.features);
+  bool fits = list.features.size() == list.shapes.size();
+  for (std::size_t i = 0; fits && i < list.features.size(); ++i)
+    fits = bins.n_bins(static_cast<std::size_t>(list.features[i])) == list.shapes[i].bins;
+  if (!fits) throw std::invalid_argument("candidates and bins differ in features or numbers of bins");
+  std::vector<i64> hist(2 * nodes.size() * per_node), totals(2 * nodes.size());
+  histogram(bins, partition, nodes, gh, list.features, hist.data(), threads, totals.data());
+  left_sums(hist.data(), totals.data(), nodes.size(), list.shapes, list.place, out, threads);
 }
 
 void check(const Derivation& level, std::size_t previous_nodes) {

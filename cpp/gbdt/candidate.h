@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gbdt/bin.h"
+#include "gbdt/partition.h"
 
 namespace vfxgb::gbdt {
 
@@ -35,6 +36,19 @@ std::vector<std::size_t> places(std::span<const i64> order);
 // permutation; empty for the identity). The missing sum of a feature is the node's total minus its bins.
 void left_sums(const i64* hist, const i64* totals, std::size_t nodes, const std::vector<FeatureShape>& features,
                const std::vector<std::size_t>& place, i64* out, std::size_t threads);
+
+// The candidates of some features of a party's bins, in the order in which they are shown.
+struct CandidateList {
+  std::vector<i32> features;         // of the bins, ascending
+  std::vector<FeatureShape> shapes;  // one for each
+  std::vector<std::size_t> place;    // as for left_sums
+};
+
+// histogram and left_sums in one: the left sums of nodes of `partition`, whose totals are those of their sampled rows.
+// OUT out: nodes x candidates x 2. Throws std::invalid_argument for bins that have no such features or other numbers of
+// bins, and as histogram does.
+void node_left_sums(const Bins& bins, const RowPartition& partition, const std::vector<i32>& nodes, const i64* gh,
+                    const CandidateList& list, i64* out, std::size_t threads);
 
 // The sums of all nodes of a level from those that were made: IN built, of the nodes at positions build[0..n_built);
 // previous, of the level before. Node k that was not made is previous[parent[k]] - (node sibling[k] of this level), and

@@ -118,16 +118,18 @@ void add_rows(const Columns& c, const B* data, std::span<const i32> rows, Source
   }(std::make_index_sequence<max_width / sizeof(B)>());
 }
 
-// Some rows of a node and the columns of one tile; `whole` if no other task has the same node and tile.
+// Some rows of a node and the columns of one tile; `whole` if no other task has the same node and tile. `total` is null
+// unless the task also adds up its rows for the node's total.
 struct Task {
   const Columns* columns;
   std::span<const i32> rows;
   i64* out;
+  i64* total;
   bool whole;
 };
 
 std::vector<Task> make_tasks(const RowPartition& partition, const std::vector<i32>& nodes,
-                             const std::vector<Columns>& columns, i64* out, std::size_t node_words,
+                             const std::vector<Columns>& columns, i64* out, std::size_t node_words, i64* totals,
                              std::size_t& threads) {
   std::size_t rows = 0, features = 0;
   for (const i32 node : nodes) rows += partition.sampled(node).size();
@@ -142,7 +144,8 @@ std::vector<Task> make_tasks(const RowPartition& partition, const std::vector<i3
     for (const Columns& c : columns)
       for (std::size_t p = 0; p < pieces; ++p) {
         const std::size_t begin = all.size() * p / pieces, end = all.size() * (p + 1) / pieces;
-        tasks.push_back({&c, all.subspan(begin, end - begin), out + k * node_words, pieces == 1});
+        i64* total = totals && &c == &columns.front() ? totals + 2 * k : nullptr;
+        tasks.push_back({&c, all.subspan(begin, end - begin), out + k * node_words, total, pieces == 1});
       }
   }
   return tasks;
@@ -164,16 +167,21 @@ void accumulate(const Bins& bins, const Task& task, Source source, std::mutex& m
     const u64* in = reinterpret_cast<const u64*>(cells.data() + c.cell[j]);
     for (std::size_t i = 0; i < c.bins[j] * Source::words; ++i) out[i] += in[i];
   }
+  // Every row is in one cell of any column, the spare cell of missing values included.
+  for (std::size_t i = 0; task.total && i <= c.bins[0]; ++i)
+    for (std::size_t word = 0; word < Source::words; ++word)
+      reinterpret_cast<u64*>(task.total)[word] += reinterpret_cast<const u64*>(cells.data() + i)[word];
 }
 
 template <class Source>
 void build(const Bins& bins, const RowPartition& partition, const std::vector<i32>& nodes, Source source,
-           const std::vector<i32>& features, i64* out, std::size_t threads) {
+           const std::vector<i32>& features, i64* out, i64* totals, std::size_t threads) {
   if (bins.rows() != partition.n_rows()) throw std::invalid_argument("bins and partition differ in rows");
   const std::vector<Columns> columns = choose_columns(bins, features);
   const std::size_t node_words = total_bins(bins, features) * Source::words;
   std::fill_n(out, nodes.size() * node_words, 0);
-  const std::vector<Task> tasks = make_tasks(partition, nodes, columns, out, node_words, threads);
+  if (totals) std::fill_n(totals, 2 * nodes.size(), 0);
+  const std::vector<Task> tasks = make_tasks(partition, nodes, columns, out, node_words, totals, threads);
   std::mutex merging;
   parallel_for(tasks.size(), threads, 1, [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) accumulate(bins, tasks[i], source, merging);
@@ -210,13 +218,13 @@ std::size_t total_bins(const Bins& bins, const std::vector<i32>& features) {
 }
 
 void histogram(const Bins& bins, const RowPartition& partition, const std::vector<i32>& nodes, const i64* gh,
-               const std::vector<i32>& features, i64* out, std::size_t threads) {
-  build(bins, partition, nodes, Gradients{gh}, features, out, threads);
+               const std::vector<i32>& features, i64* out, std::size_t threads, i64* totals) {
+  build(bins, partition, nodes, Gradients{gh}, features, out, totals, threads);
 }
 
 void histogram_counts(const Bins& bins, const RowPartition& partition, const std::vector<i32>& nodes,
                       const std::vector<i32>& features, i64* out, std::size_t threads) {
-  build(bins, partition, nodes, Ones{}, features, out, threads);
+  build(bins, partition, nodes, Ones{}, features, out, nullptr, threads);
 }
 
 void node_sums(const RowPartition& partition, const std::vector<i32>& nodes, const i64* gh, i64* out,

@@ -16,9 +16,10 @@ std::size_t total_bins(const Bins& bins, const std::vector<i32>& features);
 
 // IN gh: (g, h) of row i at 2i, 2i + 1, at least partition.row_limit() rows; features as total_bins checked them.
 // OUT out: nodes x total_bins x 2, overwritten. All functions here throw std::invalid_argument for nodes that do not
-// exist, and those with bins if bins and partition differ in rows.
+// exist, and those with bins if bins and partition differ in rows. OUT totals: unless null, what node_sums says of these
+// nodes, without another pass; only where there is a feature.
 void histogram(const Bins& bins, const RowPartition& partition, const std::vector<i32>& nodes, const i64* gh,
-               const std::vector<i32>& features, i64* out, std::size_t threads);
+               const std::vector<i32>& features, i64* out, std::size_t threads, i64* totals = nullptr);
 
 // OUT out: sampled rows per bin, nodes x total_bins, overwritten.
 void histogram_counts(const Bins& bins, const RowPartition& partition, const std::vector<i32>& nodes,

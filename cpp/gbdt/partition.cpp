@@ -17,13 +17,6 @@ constexpr std::size_t block_rows = 1024;  // a multiple of 8: blocks begin on wh
 
 }  // namespace
 
-// Up to block_rows rows of a range, and where those that go left and right begin in the other array.
-struct RowPartition::Block {
-  const unsigned char* bits;
-  int side;
-  std::size_t begin, end, left, right;
-};
-
 RowPartition::RowPartition(std::size_t n_rows, const std::vector<i32>* sampled) {
   if (n_rows > max_rows) throw std::invalid_argument("too many rows");
   std::vector<i32>& order = order_[0];
@@ -112,6 +105,7 @@ std::vector<i64> RowPartition::node_table() const {
 }
 
 void RowPartition::write_order(i32* out) const {
+  check_settled();
   for (std::size_t area = 0; area < 2; ++area)
     for (const auto& [id, node] : nodes_) {
       const Range range = node.range[area];
@@ -133,11 +127,13 @@ const RowPartition::Node& RowPartition::find(i32 node) const {
 }
 
 std::span<const i32> RowPartition::sampled(i32 node) const {
+  check_settled();
   const Node& found = find(node);
   return {order_[found.side].data() + found.range[0].begin, found.range[0].size()};
 }
 
 std::span<const i32> RowPartition::others(i32 node) const {
+  check_settled();
   const Node& found = find(node);
   return {order_[found.side].data() + found.range[1].begin, found.range[1].size()};
 }
@@ -186,16 +182,16 @@ void RowPartition::check_split(const std::vector<i32>& nodes, const std::vector<
 }
 
 // Adds the blocks of one of a node's ranges; returns how many of its rows go left.
-std::size_t RowPartition::plan(const Node& node, int area, const unsigned char* bits,
+std::size_t RowPartition::plan(const Node& node, int area, const std::vector<unsigned char>& bits, std::size_t byte,
                                std::vector<Block>& blocks) const {
   const Range range = node.range[area];
-  const std::size_t lefts = count_ones(bits, whole_bytes(range.size()));
+  const std::size_t lefts = count_ones(bits.data() + byte, whole_bytes(range.size()));
   std::size_t left = range.begin, right = range.begin + lefts;
   for (std::size_t begin = range.begin; begin < range.end; begin += block_rows) {
     const std::size_t end = std::min(range.end, begin + block_rows);
-    const unsigned char* own = bits + (begin - range.begin) / 8;
+    const std::size_t own = byte + (begin - range.begin) / 8;
     blocks.push_back({own, node.side, begin, end, left, right});
-    const std::size_t ones = count_ones(own, whole_bytes(end - begin));
+    const std::size_t ones = count_ones(bits.data() + own, whole_bytes(end - begin));
     left += ones;
     right += end - begin - ones;
   }
@@ -208,6 +204,7 @@ void RowPartition::move(const Block& block) {
   i32 lefts[block_rows + 1], rights[block_rows + 1];
   std::size_t n_left = 0;
   const i32* rows = order_[block.side].data() + block.begin;
+  const unsigned char* bits = planned_bits_.data() + block.byte;
   const std::size_t count = block.end - block.begin;
   const auto sort_row = [&](std::size_t i, unsigned goes_left) {
     lefts[n_left] = rights[i - n_left] = rows[i];
@@ -215,23 +212,24 @@ void RowPartition::move(const Block& block) {
   };
   std::size_t i = 0;
   for (; i + 8 <= count; i += 8) {
-    const unsigned byte = block.bits[i / 8];
+    const unsigned byte = bits[i / 8];
 #pragma GCC unroll 8
     for (unsigned bit = 0; bit < 8; ++bit) sort_row(i + bit, (byte >> bit) & 1u);
   }
-  for (; i < count; ++i) sort_row(i, (block.bits[i / 8] >> (i % 8)) & 1u);
+  for (; i < count; ++i) sort_row(i, (bits[i / 8] >> (i % 8)) & 1u);
   const std::size_t n_right = count - n_left;
   i32* out = order_[1 - block.side].data();
   std::copy_n(lefts, n_left, out + block.left);
   std::copy_n(rights, n_right, out + block.right);
 }
 
-void RowPartition::split(const std::vector<i32>& nodes, const std::vector<i32>& left, const std::vector<i32>& right,
-                         std::span<const unsigned char> bits, std::size_t threads) {
+void RowPartition::plan_split(const std::vector<i32>& nodes, const std::vector<i32>& left,
+                              const std::vector<i32>& right, std::vector<unsigned char> bits) {
+  check_settled();
   check_split(nodes, left, right, bits);
   std::vector<Block> blocks;
   std::map<i32, Node> fresh;
-  const unsigned char* at = bits.data();
+  std::size_t byte = 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const Node& node = find(nodes[i]);
     Node& l = fresh[left[i]];
@@ -239,18 +237,34 @@ void RowPartition::split(const std::vector<i32>& nodes, const std::vector<i32>& 
     l.side = r.side = 1 - node.side;
     for (int area = 0; area < 2; ++area) {
       const Range range = node.range[area];
-      const std::size_t middle = range.begin + plan(node, area, at, blocks);
+      const std::size_t middle = range.begin + plan(node, area, bits, byte, blocks);
       l.range[area] = {range.begin, middle};
       r.range[area] = {middle, range.end};
-      at += whole_bytes(range.size());
+      byte += whole_bytes(range.size());
     }
   }
-  parallel_for(blocks.size(), worthwhile(threads, 2 * block_rows * blocks.size()), 16,
-               [&](std::size_t begin, std::size_t end) {
-                 for (std::size_t i = begin; i < end; ++i) move(blocks[i]);
-               });
   for (const i32 node : nodes) nodes_.erase(node);
   nodes_.merge(fresh);
+  planned_ = std::move(blocks);
+  planned_bits_ = std::move(bits);
+}
+
+void RowPartition::settle(std::size_t threads) {
+  parallel_for(planned_.size(), worthwhile(threads, 2 * block_rows * planned_.size()), 16,
+               [&](std::size_t begin, std::size_t end) {
+                 for (std::size_t i = begin; i < end; ++i) move(planned_[i]);
+               });
+  planned_.clear();
+}
+
+void RowPartition::split(const std::vector<i32>& nodes, const std::vector<i32>& left, const std::vector<i32>& right,
+                         std::span<const unsigned char> bits, std::size_t threads) {
+  plan_split(nodes, left, right, std::vector<unsigned char>(bits.begin(), bits.end()));
+  settle(threads);
+}
+
+void RowPartition::check_settled() const {
+  if (!settled()) throw std::logic_error("the rows of a split have not been moved yet");
 }
 
 void RowPartition::gather_bits(const std::vector<i32>& nodes, std::span<const unsigned char> bits, unsigned char* out,
@@ -292,6 +306,7 @@ void RowPartition::gather_bits(const std::vector<i32>& nodes, std::span<const un
 
 template <class Use>
 void RowPartition::each_piece(std::size_t threads, Use use) const {
+  check_settled();
   struct Piece {
     i32 node;
     std::span<const i32> rows;

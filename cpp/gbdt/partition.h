@@ -4,7 +4,9 @@
 //   rows = [ sampled rows, node by node | other rows, node by node ]
 // and a node owns one range in each. Splitting a node reorders its two ranges in place, stably, so ascending rows stay
 // ascending. There are two such arrays: children are written to the one their parent is not in, so that nothing is
-// copied back and blocks of rows move in parallel.
+// copied back and blocks of rows move in parallel. How many rows a child has follows from the left bits alone, so a
+// split may be made in two steps: plan_split, after which the nodes and their sizes are those after the split, and
+// settle, which moves the rows. Between the two nobody may ask for rows.
 //
 // Left bits say who goes left: for each node, bit j (lowest first) of its sampled rows; then, on a new byte, of its
 // other rows. Each node begins on a new byte; spare bits are 0.
@@ -48,6 +50,12 @@ class RowPartition {
   // Strong guarantee: throws std::invalid_argument before anything changes.
   void split(const std::vector<i32>& nodes, const std::vector<i32>& left, const std::vector<i32>& right,
              std::span<const unsigned char> bits, std::size_t threads);
+  // The two halves of `split`; the first keeps the bits. `plan_split` throws std::logic_error before the split before
+  // it is settled, as everything does that looks at rows.
+  void plan_split(const std::vector<i32>& nodes, const std::vector<i32>& left, const std::vector<i32>& right,
+                  std::vector<unsigned char> bits);
+  void settle(std::size_t threads);
+  bool settled() const { return planned_.empty(); }
 
   // OUT out: bits_size(nodes), the left bits of these nodes. `bits` say of every row, in row order, whether it goes
   // left: a vector of whole bytes for each node, or a single one for all of them. Throws std::invalid_argument for
@@ -73,12 +81,20 @@ class RowPartition {
     std::array<Range, 2> range;  // sampled, others
     int side;                    // which of the arrays
   };
-  struct Block;
+  // Some rows of a range, the byte at which their left bits begin, and where those that go left and right begin in the
+  // other array.
+  struct Block {
+    std::size_t byte;
+    int side;
+    std::size_t begin, end, left, right;
+  };
   void check_order() const;
+  void check_settled() const;
   const Node& find(i32 node) const;
   void check_split(const std::vector<i32>& nodes, const std::vector<i32>& left, const std::vector<i32>& right,
                    std::span<const unsigned char> bits) const;
-  std::size_t plan(const Node& node, int area, const unsigned char* bits, std::vector<Block>& blocks) const;
+  std::size_t plan(const Node& node, int area, const std::vector<unsigned char>& bits, std::size_t byte,
+                   std::vector<Block>& blocks) const;
   void move(const Block& block);
   // Calls use(node, its rows) for pieces of all nodes, on several threads.
   template <class Use>
@@ -87,6 +103,9 @@ class RowPartition {
   std::size_t n_sampled_ = 0, row_limit_ = 0;
   std::array<std::vector<i32>, 2> order_;
   std::map<i32, Node> nodes_;
+  // The blocks that are still to be moved, and the left bits that say where to.
+  std::vector<Block> planned_;
+  std::vector<unsigned char> planned_bits_;
 };
 
 }  // namespace vfxgb::gbdt

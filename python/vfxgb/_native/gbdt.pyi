@@ -93,6 +93,15 @@ class RowPartition:
         row goes left; then, starting on a new byte, the same for the other rows; each node starts on a new byte and
         spare bits are 0. Nothing changes when the arguments are refused.
         """
+    def plan_split(
+        self, nodes: NDArray[np.int32], left: NDArray[np.int32], right: NDArray[np.int32], bits: Buffer
+    ) -> None:
+        """The first half of split(): nodes and their sizes are those after it, and rows stay where they are.
+
+        Until settle() is called, whatever looks at rows raises RuntimeError, and so does another plan_split().
+        """
+    def settle(self, threads: int = 1) -> None:
+        """The second half of split(): move the rows, if a split was planned."""
     def gather_bits(self, nodes: NDArray[np.int32], bits: Buffer, threads: int = 1) -> bytes:
         """The left bits of these nodes, as split() takes them, out of bits of all rows.
 
@@ -243,6 +252,94 @@ def left_sums(
     """Sums left of each candidate, int64[m, c, 2], from histograms int64[m, sum(n_bins), 2] and totals int64[m, 2].
 
     out[:, j] belongs to candidate j of candidates(n_bins, has_missing), or to candidate order[j] (a permutation).
+    """
+
+@final
+class CandidateList:
+    """The candidates of some features of a party's bins, for node_left_sums: in their true order, or in `order`.
+
+    Arrays of one length: `features`, `n_bins` and `has_missing` of each. An order is one as left_sums takes it;
+    ValueError for one that is no permutation.
+    """
+
+    def __init__(
+        self,
+        features: NDArray[np.int32],
+        n_bins: NDArray[np.int32],
+        has_missing: NDArray[np.bool_],
+        order: NDArray[np.int64] | None = None,
+    ) -> None: ...
+    def __len__(self) -> int:
+        """Count the candidates."""
+
+def node_left_sums(
+    bins: Bins,
+    partition: RowPartition,
+    nodes: NDArray[np.int32],
+    gh: NDArray[np.int64],
+    candidates: CandidateList,
+    threads: int = 1,
+) -> NDArray[np.int64]:
+    """left_sums() of histogram() and node_sums() in one pass over the rows, int64[len(nodes), c, 2].
+
+    ValueError as these raise it, and where bins and candidates differ in features or numbers of bins.
+    """
+
+def complete_and_score(
+    rule: SplitRule,
+    built: NDArray[np.int64],
+    build: NDArray[np.int64],
+    sibling: NDArray[np.int64],
+    parent: NDArray[np.int64],
+    previous: NDArray[np.int64],
+    totals: NDArray[np.int64],
+    constraint: NDArray[np.int8] | None = None,
+    bounds: NDArray[np.float64] | None = None,
+    threads: int = 1,
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """complete_sums() and what rule.score() says of the sums: (sums, gain, start, tokens)."""
+
+def share_nodes(
+    gains: Sequence[NDArray[np.float64]], least: float, gamma: float
+) -> tuple[NDArray[np.float64], list[NDArray[np.int64]]]:
+    """(best, won): the largest of each party's gains for every node, and for each party the nodes that it wins.
+
+    Of equal gains the first party's wins. Nobody wins a node whose best gain is not above `least` or below `gamma`.
+    """
+
+def chosen_sums(
+    sums: NDArray[np.int64],
+    start: NDArray[np.int64],
+    tied: NDArray[np.int64],
+    positions: NDArray[np.int64],
+    tokens: NDArray[np.int64],
+) -> NDArray[np.int64]:
+    """int64[k, 2]: sums[positions[i], tokens[i]], of sums int64[m, c, 2].
+
+    ValueError for a token that is not among tied[start[p]:start[p + 1]], ascending, of its position p.
+    """
+
+def make_children(
+    rule: SplitRule,
+    totals: NDArray[np.int64],
+    bounds: NDArray[np.float64] | None,
+    positions: NDArray[np.int64],
+    left_sums: NDArray[np.int64],
+    constraint: NDArray[np.int8],
+) -> tuple[
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.int64],
+    NDArray[np.float64],
+    NDArray[np.float64] | None,
+    NDArray[np.float64] | None,
+]:
+    """(place, parent, totals, weights, inherited, bounds) of the children of k of a level's m nodes.
+
+    Children stand in the order of their parents, left before right: 2 k of everything but `place`, which says for each
+    split where its left child stands. `parent` are positions in the level. `inherited` are the limits float64[2 k, 2]
+    that the children's weights obey, `bounds` those of the weights below; None where nothing is constrained.
+    ValueError for a position that does not exist or is split twice.
     """
 
 def complete_sums(

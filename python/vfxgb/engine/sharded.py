@@ -25,6 +25,7 @@ from vfxgb.engine.values import ShardedValues, encode
 from vfxgb.lattice import ColumnSetup
 from vfxgb.rows.ciphers import CipherRound
 from vfxgb.rows.integers import integer_pairs
+from vfxgb.rows.listing import Listing
 from vfxgb.rows.masks import MaskForest
 from vfxgb.rows.memory import bin_numbers
 from vfxgb.rows.parts import Nodes
@@ -127,6 +128,18 @@ class ShardedRows:
     def node_sums(self, partition: ShardedPartition, nodes: Nodes, pairs: ShardedPairs) -> NDArray[np.int64]:
         """See RowStore."""
         return partition.node_sums(nodes, pairs)
+
+    def left_sums(
+        self, partition: ShardedPartition, nodes: Nodes, pairs: ShardedPairs, listing: Listing
+    ) -> NDArray[np.int64]:
+        """See RowStore."""
+        features = None if len(listing.features) == self.n_features else listing.features
+        sums = self.histogram(partition, nodes, pairs, features)
+        # Totals are read only where values are missing.
+        missing = bool(listing.has_missing.any())
+        totals = self.node_sums(partition, nodes, pairs) if missing else np.zeros((len(nodes), 2), dtype=np.int64)
+        shape = (listing.n_bins, listing.has_missing, listing.order)
+        return _native.gbdt.left_sums(sums, totals, *shape, self.engine.threads)
 
     def prepare_ciphers(self) -> None:
         """See RowStore: which buckets are the heaviest."""

@@ -4,7 +4,7 @@ A party's rows are in the memory of its process, or in shards that an engine wor
 for a protocol holds a RowStore and does not know which:
 
     who                                       asks for
-    tree/ (growing, local_features,           partition, histogram, histogram_counts, node_sums, left_bits
+    tree/ (growing, local_features,           partition, left_sums, histogram_counts, node_sums, left_bits
       candidates, disclosure), shown_cuts
     train/passive_shown.py                    partition, left_bits
     protocols/plain                           pairs; where nodes are hidden also row_bits
@@ -30,6 +30,7 @@ from vfxgb.lattice import ColumnSetup
 from vfxgb.rows.ciphers import CipherRound, RowCiphers
 from vfxgb.rows.encrypted_columns import EncryptedColumns
 from vfxgb.rows.integers import OwnIntegers
+from vfxgb.rows.listing import Listing
 from vfxgb.rows.masks import HeldMasks, MaskForest, OwnedMasks
 from vfxgb.rows.parts import Nodes, OwnPairs, OwnPartition, Pairs, Partition
 from vfxgb.rows.split_bits import SplitBits, Splits
@@ -92,6 +93,9 @@ class RowStore(Protocol):
 
     def node_sums(self, partition: OwnPartition, nodes: Nodes, pairs: OwnPairs) -> NDArray[np.int64]:
         """See _native.gbdt.node_sums."""
+
+    def left_sums(self, partition: OwnPartition, nodes: Nodes, pairs: OwnPairs, listing: Listing) -> NDArray[np.int64]:
+        """Sums of pairs over the sampled rows of each node that go left, int64[len(nodes), c, 2], as listed."""
 
     def prepare_ciphers(self) -> None:
         """Find out before training what sums of ciphertexts need: later it would wait behind what else there is."""

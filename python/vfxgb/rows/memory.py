@@ -11,6 +11,7 @@ from vfxgb.lattice import ColumnSetup
 from vfxgb.rows.ciphers import CipherRound, MemoryCiphers
 from vfxgb.rows.encrypted_columns import MemoryEncrypted
 from vfxgb.rows.integers import MemoryCentred, integer_pairs, node_places
+from vfxgb.rows.listing import Listing
 from vfxgb.rows.masks import MaskForest, MemoryHeld, MemoryOwned
 from vfxgb.rows.parts import Nodes
 from vfxgb.rows.split_bits import MemorySplitBits, Splits
@@ -18,18 +19,31 @@ from vfxgb.rows.values import MemoryValues
 
 
 class MemoryPartition:
-    """See Partition. `here` holds the rows; splits use `threads` threads."""
+    """See Partition. Rows are moved on `threads` threads, when somebody first asks for them after a split.
+
+    So the active party can tell the others of a split before it moves its own rows.
+    """
 
     def __init__(self, here: _native.gbdt.RowPartition, threads: int = 1) -> None:
-        self.here = here
+        self._here = here
         self._threads = threads
-        # What needs no threads is asked of the rows themselves.
+        self._settled = True
+        # What only nodes and their sizes decide.
         self.n_rows = here.n_rows
         self.nodes, self.has, self.counts, self.left_bits_size = here.nodes, here.has, here.counts, here.left_bits_size
 
+    @property
+    def here(self) -> _native.gbdt.RowPartition:
+        """See Partition."""
+        if not self._settled:
+            self._here.settle(self._threads)
+            self._settled = True
+        return self._here
+
     def split(self, nodes: Nodes, left: Nodes, right: Nodes, bits: bytes | memoryview) -> None:
         """See Partition."""
-        self.here.split(nodes, left, right, bits, self._threads)
+        self.here.plan_split(nodes, left, right, bits)
+        self._settled = False
 
     def leaves(self) -> Nodes:
         """See Partition."""
@@ -125,6 +139,12 @@ class MemoryRows:
     def node_sums(self, partition: MemoryPartition, nodes: Nodes, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
         """See RowStore."""
         return _native.gbdt.node_sums(partition.here, nodes, pairs, self._threads)
+
+    def left_sums(
+        self, partition: MemoryPartition, nodes: Nodes, pairs: NDArray[np.int64], listing: Listing
+    ) -> NDArray[np.int64]:
+        """See RowStore: one call."""
+        return _native.gbdt.node_left_sums(self.bins, partition.here, nodes, pairs, listing.native, self._threads)
 
     def prepare_ciphers(self) -> None:
         """See RowStore: nothing needs to be known."""

@@ -9,17 +9,6 @@ from vfxgb.errors import MessageError
 from vfxgb.transport.messages import Bulk, unpack_array
 
 
-def parents_of(nodes: NDArray[np.int32], children: NDArray[np.int32], split: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The parent of each node, given that split[i] has the child children[i]; -1 where there is none."""
-    parents = np.full(len(nodes), -1, dtype=np.int32)
-    if len(children):
-        order = np.argsort(children)
-        place = np.minimum(np.searchsorted(children, nodes, sorter=order), len(children) - 1)
-        match = children[order[place]] == nodes
-        parents[match] = split[order[place[match]]]
-    return parents
-
-
 def unpack_list(data: Bulk, dtype: type[np.generic], what: str) -> NDArray[Any]:
     """A one-dimensional array of any length. Raises MessageError for a broken number of bytes."""
     return unpack_array(data, dtype, (len(data) // np.dtype(dtype).itemsize,), what)

@@ -12,7 +12,7 @@ from vfxgb.contract.messages import BeginRound, Choose, Level, SplitRows, TreeCh
 from vfxgb.errors import MessageError
 from vfxgb.rows.parts import Partition
 from vfxgb.rows.shown_cuts import ShownCuts
-from vfxgb.train.arrays import parents_of, unpack_bits, unpack_list, valid_positions
+from vfxgb.train.arrays import unpack_bits, unpack_list, valid_positions
 from vfxgb.train.passive_rounds import PassiveRounds, PassiveRun
 from vfxgb.transport.messages import Bulk, pack_array, pack_bytes, unpack_array
 
@@ -69,26 +69,23 @@ class ShownRounds(PassiveRounds):
     def _tree_level(self, message: TreeLevel) -> PassiveNodes:
         tree = self._trees[message.tree]
         what = f"{self._party} opening level {self._depth} of tree {message.tree}"
-        children, split = self._apply(message, tree.partition, what)
+        parent_of = self._apply(message, tree.partition, what)
         nodes = unpack_list(message.nodes, np.int32, what)
         build = unpack_list(message.build, np.int64, what)
         open_nodes = tree.partition.has(nodes) and (nodes[1:] > nodes[:-1]).all()
         if not open_nodes or not valid_positions(build, len(nodes)):
             raise MessageError(f"{what}: found nodes that are not open in the tree, or positions that are none")
         allowed = self._allowed(message.allowed, message.tree, len(nodes), what)
-        parents = parents_of(nodes, children, split)
-        places = self._parent_places(message.tree, nodes, parents, children, what)
+        parents, places = self._parents(message.tree, nodes, parent_of, what)
         with self._run.timings.phase("cuts"):
             if tree.cuts is not None:
                 tree.cuts.open(tree.partition, nodes, places)
         self._opened[message.tree] = nodes
         return PassiveNodes(message.tree, nodes, parents, build, allowed)
 
-    def _apply(
-        self, message: TreeLevel, partition: Partition, what: str
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Apply the splits of the level before; returns all new children, and the node that each is a child of."""
-        children, split = [NO_NODES], [NO_NODES]
+    def _apply(self, message: TreeLevel, partition: Partition, what: str) -> dict[int, int]:
+        """Apply the splits of the level before; returns the node that each new child is a child of."""
+        parent_of: dict[int, int] = {}
         with self._run.timings.phase("partition"):
             for group in message.splits:
                 nodes, left, right = (
@@ -106,30 +103,34 @@ class ShownRounds(PassiveRounds):
                 except (ValueError, IndexError) as error:
                     raise MessageError(f"{what}: the splits do not fit the tree: {error}") from None
                 own_records = None if records is None else records.tolist()
-                self._run.splits.codes.grow(message.tree, nodes.tolist(), left.tolist(), right.tolist(), own_records)
-                children += [left, right]
-                split += [nodes, nodes]
-        return np.concatenate(children), np.concatenate(split)
+                split, lefts, rights = nodes.tolist(), left.tolist(), right.tolist()
+                self._run.splits.codes.grow(message.tree, split, lefts, rights, own_records)
+                parent_of.update(zip(lefts, split, strict=True))
+                parent_of.update(zip(rights, split, strict=True))
+        return parent_of
 
-    def _parent_places(
-        self, tree: int, nodes: NDArray[np.int32], parents: NDArray[np.int32], children: NDArray[np.int32], what: str
-    ) -> NDArray[np.int64]:
-        """Where the nodes' parents stand among the nodes opened before, -1 for the root. Raises MessageError.
+    def _parents(
+        self, tree: int, nodes: NDArray[np.int32], parent_of: dict[int, int], what: str
+    ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The parents of nodes, and where they stand among the nodes opened before; -1 for the root.
 
-        A tree begins with its root; after that a level is all children of nodes of the level before. Which sums may be
-        shown (rows/shown_cuts.py) depends on a node's ancestors and sibling, so there is no other way to open one.
+        Raises MessageError. A tree begins with its root; after that a level is all children of nodes of the level
+        before. Which sums may be shown (rows/shown_cuts.py) depends on a node's ancestors and sibling, so there is no
+        other way to open one.
         """
-        before = self._opened.get(tree)
+        before, opened = self._opened.get(tree), nodes.tolist()
         if before is None:
-            if nodes.tolist() != [0] or len(children):
-                raise MessageError(f"{what}: found nodes {nodes[:8].tolist()}, wanted the root alone, before any split")
-            return np.full(1, -1, dtype=np.int64)
-        if not np.array_equal(np.sort(children), nodes) or not np.isin(parents, before).all():
+            if opened != [0] or parent_of:
+                raise MessageError(f"{what}: found nodes {opened[:8]}, wanted the root alone, before any split")
+            return np.full(1, -1, dtype=np.int32), np.full(1, -1, dtype=np.int64)
+        place_of = {node: place for place, node in enumerate(before.tolist())}
+        if sorted(parent_of) != opened or not place_of.keys() >= set(parent_of.values()):
             raise MessageError(
-                f"{what}: found nodes {nodes[:8].tolist()}, wanted all children of the splits of the level before and "
-                "no others"
+                f"{what}: found nodes {opened[:8]}, wanted all children of the splits of the level before and no others"
             )
-        return np.searchsorted(before, parents).astype(np.int64)
+        parents = [parent_of[node] for node in opened]
+        places = [place_of[parent] for parent in parents]
+        return np.array(parents, dtype=np.int32), np.array(places, dtype=np.int64)
 
     def _choose(self, message: Choose) -> None:
         self._check_place(message.round, message.depth, self._depth, "choosing splits")

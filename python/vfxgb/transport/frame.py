@@ -12,7 +12,7 @@ offset  bytes  field
 """
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from vfxgb.errors import FrameError
 
@@ -23,8 +23,7 @@ MAX_TAG = 32
 _HEADER = struct.Struct(f"<2sH{RUN_BYTES}sQQB")
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(NamedTuple):
     """A header's fields, checked."""
 
     run: bytes

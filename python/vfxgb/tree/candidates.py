@@ -17,6 +17,7 @@ from vfxgb import _native
 from vfxgb.contract import Resolved
 from vfxgb.errors import MessageError
 from vfxgb.rows.base import RowStore
+from vfxgb.rows.listing import Listing
 from vfxgb.rows.parts import Pairs, Partition
 from vfxgb.rows.shown_cuts import ShownCuts
 
@@ -45,12 +46,11 @@ class CandidateList:
         self._threads = threads
         self.n_bins = np.ascontiguousarray(rows.n_bins[features])
         self.has_missing = np.ascontiguousarray(has_missing[features])
-        # All features is the fast path of the kernels.
-        self._subset = None if len(features) == rows.n_features else features
         self._local, self._bin, self._default_left = _native.gbdt.candidates(self.n_bins, self.has_missing)
         self.order = order
         if random is not None:
             self.order = np.argsort(np.frombuffer(random(8 * len(self)), dtype="<u8"), kind="stable").astype(np.int64)
+        self._listing = Listing(features, self.n_bins, self.has_missing, self.order)
         self.constraint: NDArray[np.int8] | None = None
         if constraints is not None:
             direction = constraints[features][self._local]
@@ -79,13 +79,7 @@ class CandidateList:
         """
         if len(self) == 0:
             return np.zeros((len(nodes), 0, 2), dtype=np.int64)
-        sums = self._rows.histogram(partition, nodes, pairs, self._subset)
-        if self.has_missing.any():
-            totals = self._rows.node_sums(partition, nodes, pairs)
-        else:
-            # Read only where values are missing.
-            totals = np.zeros((len(nodes), 2), dtype=np.int64)
-        left = _native.gbdt.left_sums(sums, totals, self.n_bins, self.has_missing, self.order, self._threads)
+        left = self._rows.left_sums(partition, nodes, pairs, self._listing)
         available = self.available(nodes, allowed, cuts)
         if available is not None:
             left[~(available if self.order is None else available[:, self.order])] = 0

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb import _native
 from vfxgb.contract import Proposals
 
 LEAST_GAIN = 1e-6
@@ -22,11 +23,9 @@ def best_by_gain(proposals: Mapping[int, Proposals], gamma: float) -> Choice:
     `proposals`: party position -> those of the same m nodes, in party order. Nodes whose best gain is too small are
     nobody's.
     """
-    parties = list(proposals)
-    table = np.stack([proposals[party].gain for party in parties])
-    winner = np.argmax(table, axis=0)
-    best = table[winner, np.arange(table.shape[1])]
-    return best, _won(parties, winner, worth(best, gamma))
+    gains = [offered.gain for offered in proposals.values()]
+    best, positions = _native.gbdt.share_nodes(gains, LEAST_GAIN, gamma)
+    return best, {party: won for party, won in zip(proposals, positions, strict=True) if len(won)}
 
 
 def best_by_score(proposals: Mapping[int, Proposals], active: int, gamma: float) -> Choice:

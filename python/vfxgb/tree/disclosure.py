@@ -57,6 +57,8 @@ class SmallSums:
 
     def _known(self) -> list[NDArray[np.bool_]]:
         """Say per level, bool[m, F], whether the active party has the sums of a feature in a node, shown or derived."""
+        if all(shown.all() for shown in self._shown):
+            return self._shown
         known = [shown.copy() for shown in self._shown]
         families = [_families(above, level) for above, level in zip(self._levels, self._levels[1:], strict=False)]
         # First what children tell about their parents, from the bottom up; then what is left of a parent.
@@ -80,16 +82,17 @@ class SmallSums:
         rows = np.zeros(len(nodes), dtype=np.int64)
         counts[held] = self._rows.histogram_counts(partition, last, self._tree.features)
         rows[held] = partition.counts(last)[:, 0]
-        # Children have higher numbers than their parents: the deepest level first.
-        for level in reversed(self._levels):
-            inner = level.parents >= 0
-            child, parent = np.searchsorted(nodes, level.nodes[inner]), np.searchsorted(nodes, level.parents[inner])
-            np.add.at(counts, parent, counts[child])
-            np.add.at(rows, parent, rows[child])
+        # The deepest level first: a node that was split holds what its two children hold.
+        places = [np.searchsorted(nodes, level.nodes) for level in self._levels]
+        for depth in reversed(range(len(places) - 1)):
+            parent, first, second = _families(self._levels[depth], self._levels[depth + 1])
+            above, below = places[depth][parent], places[depth + 1]
+            counts[above] = counts[below[first]] + counts[below[second]]
+            rows[above] = rows[below[first]] + rows[below[second]]
         starts = np.append(0, np.cumsum(self._n_bins)[:-1])
         missing = rows[:, None] - np.add.reduceat(counts, starts, axis=1)
         few = np.add.reduceat(_few(counts).astype(np.int64), starts, axis=1) + _few(missing)
-        return [few[np.searchsorted(nodes, level.nodes)] for level in self._levels]
+        return [few[place] for place in places]
 
 
 def _families(

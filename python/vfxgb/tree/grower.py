@@ -73,15 +73,16 @@ class Grower:
         how, columns = self._how, self._columns
         passives = None if alone else self._passives
         rule = how.rule(gradients.step)
+        columns.begin(gradients.round, len(gradients.pairs))
+        if passives is not None:
+            passives.begin(gradients)
+        # The passive parties make ready meanwhile.
         trees = [
             GrowingTree(
                 tree, self._own.rows, pairs, gradients.sampled, rule, gradients.step, how.bounded, self._subtract
             )
             for tree, pairs in enumerate(gradients.pairs)
         ]
-        columns.begin(gradients.round, len(trees))
-        if passives is not None:
-            passives.begin(gradients)
         self._own.begin_tree(columns.of_trees(columns.layout.active))
         for depth in range(how.params.max_depth):
             open_trees = [tree for tree in trees if len(tree.level.nodes)]

@@ -53,29 +53,43 @@ class SumTable:
 
         `integers`: int64[m, c], left sums of the nodes' integers, where scores are made of these (score_bits).
         """
-        self._sums = sums = self._complete(level, built)
         centred = self._centred
-        if sums.shape[1] == 0:
-            m = len(level.nodes)
+        if built.shape[1] == 0:
+            self._sums, m = self._complete(level, built), len(level.nodes)
             none = np.zeros(0, dtype=np.int64)
             self._proposals = Proposals(np.zeros(m), np.zeros(m + 1, dtype=np.int64), none, np.zeros(m))
         elif centred is None:
-            self._proposals = Proposals(*self._by_gain(level, sums))
-        elif centred.own_gamma is None:
-            scores = self._scores(level, sums, centred.weights, integers)
-            self._proposals = Proposals(
+            self._sums, self._proposals = self._best_by_gain(level, built)
+        else:
+            self._sums = self._complete(level, built)
+            self._proposals = self._best_by_score(level, self._sums, centred, integers)
+        return self._proposals
+
+    def _best_by_gain(self, level: OpenNodes, built: NDArray[np.int64]) -> tuple[NDArray[np.int64], Proposals]:
+        """The sums of all nodes, and the best by gain: in one call where there are siblings to derive."""
+        if len(level.build) == len(level.nodes):
+            return built, Proposals(*self._by_gain(level, built))
+        assert self._sums is not None  # noqa: S101 - only a level below the first leaves nodes out
+        derivation = (level.build, level.sibling, level.parent, self._sums)
+        limits = (self._constraint, level.bounds, self._threads)
+        sums, *best = _native.gbdt.complete_and_score(level.rule, built, *derivation, level.totals, *limits)
+        return sums, Proposals(*best)
+
+    def _best_by_score(
+        self, level: OpenNodes, sums: NDArray[np.int64], centred: CentredRule, integers: NDArray[np.int64] | None
+    ) -> Proposals:
+        scores = self._scores(level, sums, centred.weights, integers)
+        if centred.own_gamma is None:
+            return Proposals(
                 *_native.gbdt.best_by_score(
                     level.rule, sums, level.totals, scores, self._constraint, level.bounds, self._threads
                 )
             )
-        else:
-            gain, start, tied = self._by_gain(level, sums)
-            scores = self._scores(level, sums, centred.weights, integers)
-            split = np.flatnonzero(worth(gain, centred.own_gamma))
-            score = np.zeros(len(gain))
-            score[split] = scores[split, tied[start[split]]]
-            self._proposals = Proposals(gain, start, tied, score)
-        return self._proposals
+        gain, start, tied = self._by_gain(level, sums)
+        split = np.flatnonzero(worth(gain, centred.own_gamma))
+        score = np.zeros(len(gain))
+        score[split] = scores[split, tied[start[split]]]
+        return Proposals(gain, start, tied, score)
 
     def _by_gain(
         self, level: OpenNodes, sums: NDArray[np.int64]
@@ -107,15 +121,10 @@ class SumTable:
         Raises MessageError for a token that was not among the best of its node.
         """
         assert self._sums is not None and self._proposals is not None  # noqa: S101, PT018 - propose came first
-        start, tied = self._proposals.start, self._proposals.tokens
-        node = np.repeat(np.arange(len(start) - 1), np.diff(start))
-        width = self._sums.shape[1]
-        # Ascending, as the tied tokens of a node are.
-        best, wanted = node * width + tied, positions * width + tokens
-        place = np.minimum(np.searchsorted(best, wanted), len(best) - 1)
-        offered = (best[place] == wanted) & (tokens >= 0) & (tokens < width)
-        if not offered.all():
-            token = int(tokens[~offered][0])
-            raise MessageError(f"applying a split: found token {token}, wanted one of the best of its node")
+        offered = (self._proposals.start, self._proposals.tokens)
+        try:
+            left = _native.gbdt.chosen_sums(self._sums, *offered, positions, tokens)
+        except ValueError as error:
+            raise MessageError(f"applying a split: {error}") from None
         direction = np.zeros(len(tokens), np.int8) if self._constraint is None else self._constraint[tokens]
-        return ChosenSums(self._sums[positions, tokens], direction)
+        return ChosenSums(left, direction)

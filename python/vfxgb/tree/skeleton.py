@@ -6,6 +6,7 @@ the order of their parents, left before right.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -48,8 +49,12 @@ class TreeSkeleton:
         self.bounds = np.array([[-np.inf, np.inf]]) if bounded else None
         self.parents: NDArray[np.int64] = np.array([NONE], dtype=np.int64)
         self._n_nodes = 0
-        # Per level the columns of the finished tree, and the nodes' sums and weights.
+        # The first node of the open level.
+        self._first = 0
+        # Per level the nodes' parents, sums and weights.
         self._levels: list[dict[str, NDArray[Any]]] = []
+        # Per level that was split: the split nodes, the owners of their splits, records, left children and gains.
+        self._splits: list[tuple[NDArray[Any], ...]] = []
         # Per level the limits that the weights were made under; empty where there are none.
         self._limits = [] if self.bounds is None else [self.bounds]
         self._add_level(np.array([NONE], dtype=np.int32), totals, rule.weights(totals, self.bounds))
@@ -58,13 +63,9 @@ class TreeSkeleton:
         self, parent: NDArray[np.int32], totals: NDArray[np.int64], weight: NDArray[np.float64]
     ) -> NDArray[np.int32]:
         """Add nodes below `parent`, as leaves; returns their numbers."""
-        count, first = len(parent), self._n_nodes
-        level: dict[str, NDArray[Any]] = {
-            name: np.full(count, NONE, dtype=np.int32) for name in ("record", "left", "right")
-        }
-        level |= {"party": np.full(count, LEAF, dtype=np.int16), "gain": np.zeros(count)}
-        self._levels.append(level | {"parent": parent, "totals": totals, "weight": weight})
-        self._n_nodes += count
+        first, self._first = self._n_nodes, self._n_nodes
+        self._levels.append({"parent": parent, "totals": totals, "weight": weight})
+        self._n_nodes += len(parent)
         return np.arange(first, self._n_nodes, dtype=np.int32)
 
     def revise(self, totals: NDArray[np.int64]) -> None:
@@ -87,47 +88,42 @@ class TreeSkeleton:
         `gain`: float64[m], of every node of the level. `last`: the children are leaves, by depth. Returns the left
         children of each entry of `splits`, int32[k]; a right child has the number after its sibling's.
         """
-        positions = np.concatenate([split.positions for split in splits]) if splits else np.zeros(0, np.int64)
-        order = np.argsort(positions, kind="stable")
-        k = len(positions)
-        # Where each owner's splits stand among all of the level, which are numbered by node.
-        place = np.empty(k, dtype=np.int64)
-        place[order] = np.arange(k)
-        numbers = (self._n_nodes + 2 * place).astype(np.int32)
-        left = np.split(numbers, np.cumsum([len(split.positions) for split in splits])[:-1]) if splits else []
-        level = self._levels[-1]
-        for split in splits:
-            level["party"][split.positions] = split.party
-            level["record"][split.positions] = split.records
-        level["left"][positions], level["right"][positions] = numbers, numbers + np.int32(1)
-        level["gain"][positions] = gain[positions]
-        self._add_children(splits, positions, order, last)
-        return left
-
-    def _add_children(
-        self, splits: Sequence[NodeSplits], positions: NDArray[np.int64], order: NDArray[np.int64], last: bool
-    ) -> None:
-        k = len(positions)
-        parents = positions[order]
-        nodes = self.nodes[:0]
-        totals = np.empty((2 * k, 2), dtype=np.int64)
-        bounds = None if self.bounds is None else self.bounds[:0]
-        if k:
-            totals[0::2] = np.concatenate([split.left_sums for split in splits])[order]
-            totals[1::2] = self.totals[parents] - totals[0::2]
-            inherited = None if self.bounds is None else np.repeat(self.bounds[parents], 2, axis=0)
+        if not splits:
+            self._close()
+            return []
+        positions, left_sums, constraint, records = (
+            parts[0] if len(parts) == 1 else np.concatenate(parts)
+            for parts in (
+                [split.positions for split in splits],
+                [split.left_sums for split in splits],
+                [split.constraint for split in splits],
+                [split.records for split in splits],
+            )
+        )
+        place, parents, totals, weights, inherited, bounds = _native.gbdt.make_children(
+            self._rule, self.totals, self.bounds, positions, left_sums, constraint
+        )
+        numbers = place.astype(np.int32) + np.int32(self._n_nodes)
+        party = np.repeat(
+            np.array([split.party for split in splits], dtype=np.int16), [len(split.positions) for split in splits]
+        )
+        split_nodes = positions.astype(np.int32) + np.int32(self._first)
+        self._splits.append((split_nodes, party, records, numbers, gain[positions]))
+        if inherited is not None:
             # As in XGBoost a child's weight is bounded by its parent's limits; its own bind its children.
-            weights = self._rule.weights(totals, inherited)
-            if inherited is not None:
-                constraint = np.concatenate([split.constraint for split in splits])[order]
-                bounds = _child_bounds(inherited, weights, constraint)
-                self._limits.append(inherited)
-            nodes = self._add_level(np.repeat(self.nodes[parents], 2), totals, weights)
+            self._limits.append(inherited)
+        nodes = self._add_level(self.nodes[parents], totals, weights)
         if last:
-            nodes, totals, parents = nodes[:0], totals[:0], parents[:0]
-            bounds = None if bounds is None else bounds[:0]
-        self.nodes, self.totals, self.bounds = nodes, totals, bounds
-        self.parents = np.repeat(parents, 2).astype(np.int64)
+            self._close()
+        else:
+            self.nodes, self.totals, self.bounds, self.parents = nodes, totals, bounds, parents
+        ends = [0, *np.cumsum([len(split.positions) for split in splits]).tolist()]
+        return [numbers[begin:end] for begin, end in pairwise(ends)]
+
+    def _close(self) -> None:
+        """No node is open any more."""
+        self.nodes, self.totals, self.parents = self.nodes[:0], self.totals[:0], self.parents[:0]
+        self.bounds = None if self.bounds is None else self.bounds[:0]
 
     def set_weights(self, nodes: NDArray[np.int32], totals: NDArray[np.int64], rule: _native.gbdt.SplitRule) -> None:
         """Give nodes of the finished tree the weights of other sums, int64[k, 2], by `rule` and within their limits."""
@@ -139,23 +135,25 @@ class TreeSkeleton:
 
     def shape(self, learning_rate: float) -> TreeShape:
         """The finished tree. Values are float32 products, as XGBoost's."""
-        columns = {name: np.concatenate([level[name] for level in self._levels]) for name in self._levels[0]}
-        totals, weight = columns.pop("totals"), columns.pop("weight")
+        parent, totals, weight = (
+            np.concatenate([level[name] for level in self._levels]) for name in ("parent", "totals", "weight")
+        )
         value = weight.astype(np.float32) * np.float32(learning_rate)
         cover = totals[:, 1].astype(np.float64) * self._step
-        return TreeShape(**columns, value=value.astype(np.float64), cover=cover)
-
-
-def _child_bounds(
-    inherited: NDArray[np.float64], weights: NDArray[np.float64], constraint: NDArray[np.int8]
-) -> NDArray[np.float64]:
-    """Limits float64[2k, 2] of the children's own children: a constrained split parts the range at the middle."""
-    bounds = inherited.copy()
-    left, right = weights[0::2].astype(np.float32), weights[1::2].astype(np.float32)
-    middle = ((left + right) / np.float32(2)).astype(np.float64)
-    rising, falling = constraint > 0, constraint < 0
-    bounds[0::2, 1][rising] = middle[rising]
-    bounds[1::2, 0][rising] = middle[rising]
-    bounds[0::2, 0][falling] = middle[falling]
-    bounds[1::2, 1][falling] = middle[falling]
-    return bounds
+        count = self._n_nodes
+        record, left, right = (np.full(count, NONE, dtype=np.int32) for _ in range(3))
+        party, gain = np.full(count, LEAF, dtype=np.int16), np.zeros(count)
+        if self._splits:
+            nodes, owner, records, numbers, gains = (np.concatenate(parts) for parts in zip(*self._splits, strict=True))
+            party[nodes], record[nodes], gain[nodes] = owner, records, gains
+            left[nodes], right[nodes] = numbers, numbers + np.int32(1)
+        return TreeShape(
+            record=record,
+            left=left,
+            right=right,
+            party=party,
+            gain=gain,
+            parent=parent,
+            value=value.astype(np.float64),
+            cover=cover,
+        )
