@@ -324,4 +324,21 @@ def hidden_parts(results: dict[str, Any]) -> list[str]:
         f"Hidden routing alone: {routed['rows']:,} rows through a tree in which the passive party has {shapes} splits "
         f"a level, processor time of both parties on one thread: {each}."
     )
-    return [about, "\n".join(lines), row, routing]
+    return [about, "\n".join(lines), row, *batch_parts(results), routing]
+
+
+def batch_parts(results: dict[str, Any]) -> list[str]:
+    """Batches over a slow line; nothing where none were measured."""
+    if "batches" not in results:
+        return []
+    measured = results["batches"]
+    batches = "; ".join(
+        f"{run['rows']:,} rows in {median(run['seconds']['ahead']):.2f} s, with each question "
+        f"{median(run['seconds']['with each question']):.2f} s"
+        for run in measured["runs"]
+    )
+    words = (
+        f"Hidden predictions over such a line of {measured['mbit']:g} Mbit, the transfers of a level sent while the "
+        f"answers of the level before are on their way, or with each question: {batches}."
+    )
+    return [words]

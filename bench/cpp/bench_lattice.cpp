@@ -52,8 +52,8 @@ struct Table {
       encrypt(block);
       c.fill(static_cast<i64>(block * degree), degree, packed.data(), column_bits, 1);
     }
-    secret.encrypt({~u64{0}, elements.data() + blocks * degree, 0, degree, nullptr, shifts}, weights.data(), column_bits,
-                   packed.data(), 1);
+    secret.encrypt({~u64{0}, elements.data() + blocks * degree, 0, degree, nullptr, shifts}, weights.data(),
+                   column_bits, packed.data(), 1);
     masks = std::make_unique<MaskMaker>(degree, log_q, elements.data() + blocks * degree, packed.data(), count,
                                         column_bits, loops, 1);
   }

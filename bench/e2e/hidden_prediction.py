@@ -1,7 +1,8 @@
 """What hidden routing and hidden prediction cost, next to open prediction in the same run.
 
     python bench/e2e/hidden_prediction.py [--rows 150000] [--splits 1 1 2 4 8 16] [--predicted 100000] [--trees 50]
-        [--depth 6] [--delay-ms 10] [--mbit 100] [--repeats 3] [--json docs/results/hidden_prediction.json]
+        [--depth 6] [--delay-ms 10] [--mbit 100] [--batches 300 1000 3000] [--repeats 3]
+        [--json docs/results/hidden_prediction.json]
 
 Routing: `--rows` rows through one tree of which the passive party owns `--splits` splits, level by level. Both parties
 in one process on one thread; seconds are processor time of both together, without those of the base transfers and of
@@ -13,9 +14,13 @@ compared with the pooled model, bit by bit.
 
 Single rows: the same model over a line that holds every byte back for `--delay-ms` each way (thin_lines.py), each row
 looked up by its id first, as `vfxgb predict --serve` does. Goal: at most 300 ms a row.
+
+Batches: `--batches` rows over the same line, with the transfers of a level sent while the answers of the level before
+are on their way, and with every question bringing its own. The two take turns.
 """
 
 import argparse
+import copy
 import json
 import os
 import statistics
@@ -38,6 +43,7 @@ from vfxgb.bench.real_trees import assert_real_trees
 from vfxgb.data.table import Table
 from vfxgb.errors import BenchmarkError
 from vfxgb.model.fitted import FittedModel
+from vfxgb.predict import hidden_line
 from vfxgb.predict.hidden_answers import HiddenSide, connect_hidden_side
 from vfxgb.predict.hidden_line import HiddenLines, connect_hidden
 from vfxgb.predict.messages import HIDDEN_PREDICTION_MESSAGES, PREDICTION_MESSAGES
@@ -115,6 +121,12 @@ class Model:
             Table.read(X[:, columns], names=[names[c] for c in columns]) for columns in parties.values()
         )
 
+    def first_rows(self, count: int) -> "Model":
+        """The same model with fewer rows."""
+        part, rows = copy.copy(self), np.arange(count)
+        part.bank, part.shop, part.wanted = self.bank.take(rows), self.shop.take(rows), self.wanted[:count]
+        return part
+
     def check(self, margins: Any, rows: slice) -> None:
         if not np.array_equal(margins, self.wanted[rows]):
             raise BenchmarkError("joint prediction: found other margins than those of the pooled model")
@@ -157,6 +169,21 @@ def predict(model: Model, line: Loopback, settings: RoutingSettings | None, repe
         "round_trips": trips,
         **size,
     }
+
+
+def predict_batches(model: Model, line: Loopback, rows: int, repeats: int) -> dict[str, Any]:
+    """Seconds of predictions of so many rows with and without transfers that are sent ahead."""
+    part, settings = model.first_rows(rows), RoutingSettings(threads=1)
+    most = hidden_line.AHEAD_TRANSFERS
+    seconds: dict[str, list[float]] = {"ahead": [], "with each question": []}
+    for _ in range(repeats):
+        for how, found in seconds.items():
+            hidden_line.AHEAD_TRANSFERS = most if how == "ahead" else 0
+            try:
+                found.extend(predict(part, line, settings, 1)["seconds"])
+            finally:
+                hidden_line.AHEAD_TRANSFERS = most
+    return {"rows": rows, "seconds": seconds}
 
 
 def score_singly(model: Model, line: Loopback, hidden: bool) -> dict[str, Any]:
@@ -208,6 +235,7 @@ def main() -> None:
     parser.add_argument("--depth", type=int, default=6)
     parser.add_argument("--delay-ms", type=float, default=10.0)
     parser.add_argument("--mbit", type=float, default=100.0)
+    parser.add_argument("--batches", type=int, nargs="+", default=[300, 1000, 3000])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", type=Path, default=None, help="write the result to this file too")
     args = parser.parse_args()
@@ -221,6 +249,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         shaped = ShapedLoopback(Path(folder), stack, args.mbit, args.delay_ms / 1000)
         single = [score_singly(model, shaped, hidden) for hidden in (False, True)]
+        batches = [predict_batches(model, shaped, rows, args.repeats) for rows in args.batches]
     records = model.fitted.passive_shares["shop"].records
     result = {
         "machine": machine_facts(),
@@ -234,6 +263,7 @@ def main() -> None:
             "runs": predicted,
         },
         "single_rows": {"delay_ms": args.delay_ms, "mbit": args.mbit, "runs": single},
+        "batches": {"delay_ms": args.delay_ms, "mbit": args.mbit, "runs": batches},
     }
     text = json.dumps(result, indent=2, default=str)
     print(text)

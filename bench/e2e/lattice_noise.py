@@ -38,11 +38,11 @@ def largest_node(params: LatticeParams, generator: np.random.Generator) -> tuple
     """As many rows as leave room for weights of norm 2^norm_bits."""
     room, norm = 2.0**params.value_bits / 32, 2.0**params.norm_bits
     for count in range(min(params.rows, 400) // 2 * 2, 0, -2):
-        rows = np.sort(generator.choice(params.rows, count, replace=False))
         half = np.abs(generator.standard_normal(count // 2))
         half *= 0.999 * norm / math.sqrt(2) / float(np.linalg.norm(half))
         u = np.concatenate([np.floor(half), -np.floor(half)]).astype(np.int64)
         if np.floor(half).sum() <= room - 1:
+            rows = np.sort(generator.choice(params.rows, count, replace=False))
             return rows, generator.permutation(u)
     raise SystemExit(f"no node of norm 2^{params.norm_bits} has room in {params.describe()}")
 

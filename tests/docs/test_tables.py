@@ -199,6 +199,10 @@ def test_hidden_prediction(script: ModuleType, tmp_path: Path) -> None:
     results = {
         "prediction": {"rows": 900, "trees": 5, "depth": 6, "passive_splits": 31, "runs": runs},
         "single_rows": {"delay_ms": 10.0, "runs": single},
+        "batches": {
+            "mbit": 100.0,
+            "runs": [{"rows": 1000, "seconds": {"ahead": [0.31, 0.32], "with each question": [0.52, 0.5]}}],
+        },
         "routing": {
             "rows": 150_000,
             "splits": [1, 2],
@@ -210,6 +214,8 @@ def test_hidden_prediction(script: ModuleType, tmp_path: Path) -> None:
     assert "| open | 2.00 | 0.40 | 12.0 | 6 | 0.00 |" in written
     assert "| hidden, soft transfers, `transfer_bits` 6 | 2.00 | 3.50 | 154 | 6 | 0.69 |" in written
     assert "10 ms each way, looked up by its id: 150 ms openly, 160 ms hidden (median)" in written
+    assert "line of 100 Mbit" in written
+    assert "1,000 rows in 0.32 s, with each question 0.51 s" in written
     assert "has 1, 2 splits a level" in written
     assert "5.40 MB and 0.14 s with `transfer_bits` 8" in written
 
