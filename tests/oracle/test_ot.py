@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
-from tests.support.instruction_sets import INSTRUCTION_SETS
 
+from instruction_sets import INSTRUCTION_SETS
 from vfxgb import _native
 
 SESSION = bytes(range(32))

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.support.instruction_sets import INSTRUCTION_SETS
 
 import ot_twin as twin
+from instruction_sets import INSTRUCTION_SETS
 from ot_runs import masked_rows
 from property_tests import examples
 from vfxgb import _native

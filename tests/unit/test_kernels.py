@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from tests.support.instruction_sets import INSTRUCTION_SETS, NAMES
 
+from instruction_sets import INSTRUCTION_SETS, NAMES
 from vfxgb import _native
 from vfxgb.kernels import kernel_families, kernels_in_use
 

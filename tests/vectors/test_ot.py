@@ -5,8 +5,8 @@ all: a run that stored its set-up must be able to read it with another version.
 import gmpy2
 import numpy as np
 import pytest
-from tests.support.instruction_sets import INSTRUCTION_SETS
 
+from instruction_sets import INSTRUCTION_SETS
 from vfxgb import _native
 from vfxgb.ot import modp_group
 

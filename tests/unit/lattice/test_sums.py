@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.support.instruction_sets import INSTRUCTION_SETS
 
+from instruction_sets import INSTRUCTION_SETS
 from lattice_runs import Table, draw_level, fitting, parties
 from property_tests import examples
 from vfxgb import _native

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.support.instruction_sets import INSTRUCTION_SETS
 
 from dealt_transfers import OPENING, OVERHEAD
+from instruction_sets import INSTRUCTION_SETS
 from vfxgb import _native
 from vfxgb.errors import TransferError
 from vfxgb.ot import HolderSession, OwnerSession, Place, modp_group

@@ -11,9 +11,9 @@ from operator import xor
 
 import numpy as np
 import pytest
-from tests.support.instruction_sets import INSTRUCTION_SETS
 
 import ot_twin as twin
+from instruction_sets import INSTRUCTION_SETS
 from ot_cheater import Cheater
 from ot_runs import masked_rows
 from vfxgb import _native

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from tests.support.instruction_sets import INSTRUCTION_SETS
 
 import ot_twin
 import transfer_twin as twin
 from dealt_transfers import OVERHEAD, SESSION, connect
+from instruction_sets import INSTRUCTION_SETS
 from lpn_estimate import attack_bits
 from vfxgb import _native
 from vfxgb.errors import TransferError

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.support.instruction_sets import INSTRUCTION_SETS
 
 import transfer_twin as twin
 from dealt_transfers import OPENING, OVERHEAD, SESSION, connect, dealt, make
+from instruction_sets import INSTRUCTION_SETS
 from vfxgb.errors import TransferError
 from vfxgb.ot import Place, Receiver, Sender, TransferSettings
 from vfxgb.ot.batch import pack_choices

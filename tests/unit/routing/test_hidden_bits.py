@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.support.instruction_sets import INSTRUCTION_SETS
 
 import transfer_twin
 from dealt_transfers import SESSION, connect, dealt
+from instruction_sets import INSTRUCTION_SETS
 from routing_twin import RoutingTwin, packed, unpacked
 from vfxgb import _native
 from vfxgb.errors import TransferError
