@@ -17,7 +17,7 @@ KeyFactory = Callable[..., PrivateKey]
 
 load_profile()
 
-VARIANTS = [("paillier", "djn"), ("paillier", "short"), ("ou", "djn"), ("ou", "short")]
+VARIANTS = [("paillier", "djn"), ("paillier", "short"), ("ou", "djn"), ("ou", "short"), ("ou", "weak")]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,7 +56,7 @@ def attacks(monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 @cache
 def _key(scheme: str, bits: int, randomness: str) -> PrivateKey:
-    return generate(scheme, bits=bits, randomness=randomness, insecure=bits < 2048)
+    return generate(scheme, bits=bits, randomness=randomness, insecure=bits < 2048 or randomness == "weak")
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from peers.adapter import ENCRYPT, ENCRYPT_PUBLIC, ENCRYPT_PUBLIC_SHORT, ENCRYPT_SHORT
+from peers.adapter import ENCRYPT, ENCRYPT_PUBLIC, ENCRYPT_PUBLIC_SHORT, ENCRYPT_PUBLIC_WEAK, ENCRYPT_SHORT
 
 OURS = "vfxgb"
 # What a peer has in place of an operation that is vfxgb's alone.
-COUNTERPART = dict.fromkeys((ENCRYPT_SHORT, ENCRYPT_PUBLIC, ENCRYPT_PUBLIC_SHORT), ENCRYPT)
+COUNTERPART = dict.fromkeys((ENCRYPT_SHORT, ENCRYPT_PUBLIC, ENCRYPT_PUBLIC_SHORT, ENCRYPT_PUBLIC_WEAK), ENCRYPT)
 # What trainings with keys are compared with: the same scheme as other encrypted ones.
 ENCRYPTED = "batch_he paillier"
 

@@ -114,7 +114,11 @@ void Ring::scatter_to(const u64* block, u64* const* lane_elements) const {
 void Ring::open(const u64* element, u64* out) const {
   Words block(block_words());
   gather_run(element, 1, block.data());
-  for (std::size_t i = 0; i < open_stride(); ++i) out[i] = block[i * kernel_->lanes()];
+  open_lane(block.data(), 0, out);
+}
+
+void Ring::open_lane(const u64* block, std::size_t lane, u64* out) const {
+  for (std::size_t i = 0; i < open_stride(); ++i) out[i] = block[i * kernel_->lanes() + lane];
 }
 
 void Ring::gather_open(const u64* const* lane_elements, u64* block) const {

@@ -83,6 +83,7 @@ class Ring {
   // Open elements (Kernel::gather_open), for tables.
   std::size_t open_stride() const noexcept { return block_words() / kernel_->lanes(); }
   void open(const u64* element, u64* out) const;
+  void open_lane(const u64* block, std::size_t lane, u64* out) const;  // the element in one lane of a block
   void gather_open(const u64* const* lane_elements, u64* block) const;
 
  private:

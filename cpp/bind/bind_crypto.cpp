@@ -73,6 +73,16 @@ void stop_pool(Owner& owner) {
   owner.pool().stop();
 }
 
+// Says how many are wanted: method(count, threads).
+template <class Owner, void (Owner::*method)(std::size_t, std::size_t)>
+void work_ahead(Owner& self, py::ssize_t count, py::ssize_t threads) {
+  const std::size_t wanted = positive(count, "count"), team = positive(threads);
+  interruptible([&] {
+    (self.*method)(wanted, team);
+    return true;
+  });
+}
+
 void register_public_key(py::module_& module) {
   py::class_<PublicKey, Key>(module, "PublicKey")
       .def_static(
@@ -126,6 +136,7 @@ void register_public_key(py::module_& module) {
             return read_form(self, Form::integer, data, threads);
           },
           py::arg("data"), py::arg("threads") = 1)
+      .def("plan", work_ahead<PublicKey, &PublicKey::plan>, py::arg("count"), py::arg("threads") = 1)
       .def("start_pool", start_pool<PublicKey>, py::arg("capacity"), py::arg("threads") = 1)
       .def("stop_pool", stop_pool<PublicKey>)
       .def("pool_level", [](PublicKey& self) { return self.pool().level(); })
@@ -134,23 +145,14 @@ void register_public_key(py::module_& module) {
           py::return_value_policy::reference_internal);
 }
 
-template <void (Rerandomizer::*method)(std::size_t, std::size_t)>
-void masks_ahead(Rerandomizer& self, py::ssize_t count, py::ssize_t threads) {
-  const std::size_t wanted = positive(count, "count"), team = positive(threads);
-  interruptible([&] {
-    (self.*method)(wanted, team);
-    return true;
-  });
-}
-
 void register_rerandomizer(py::module_& module) {
   py::class_<Rerandomizer>(module, "Rerandomizer")
       .def_property_readonly("bases", &Rerandomizer::bases)
       .def_property_readonly("entropy_bits", &Rerandomizer::entropy_bits)
       .def_property_readonly("has_table", &Rerandomizer::has_table)
       .def_property_readonly("window", &Rerandomizer::window)
-      .def("plan", masks_ahead<&Rerandomizer::plan>, py::arg("count"), py::arg("threads") = 1)
-      .def("announce", masks_ahead<&Rerandomizer::announce>, py::arg("count"), py::arg("threads") = 1)
+      .def("plan", work_ahead<Rerandomizer, &Rerandomizer::plan>, py::arg("count"), py::arg("threads") = 1)
+      .def("announce", work_ahead<Rerandomizer, &Rerandomizer::announce>, py::arg("count"), py::arg("threads") = 1)
       .def("start_pool", start_pool<Rerandomizer>, py::arg("capacity"), py::arg("threads") = 1)
       .def("stop_pool", stop_pool<Rerandomizer>)
       .def("pool_level", [](Rerandomizer& self) { return self.pool().level(); });

@@ -54,6 +54,7 @@ void Ciphertexts::check_values(const Values& values) const {
 Ciphertexts Ciphertexts::add_plain(const Values& values, std::size_t threads) const {
   check_values(values);
   Ciphertexts out(key_, count_);
+  key_->prepare_plain(values, count_, threads);
   parallel_for(count_, threads, heavy, [&](std::size_t begin, std::size_t end) {
     key_->add_plain(at(begin), values, begin, end - begin, out.at(begin));
   });
@@ -166,7 +167,8 @@ Ciphertexts Ciphertexts::combine(const std::vector<const Ciphertexts*>& arrays, 
 
 Ciphertexts encrypt(const Key& key, const Values& values, std::size_t count, std::size_t threads) {
   Ciphertexts out(key, count);
-  key->prepare(count);
+  key->prepare(count, threads);
+  key->prepare_plain(values, count, threads);
   fill_zeros(*key, key->pool(), key->ring().stride(), count, out.at(0), threads, heavy);
   parallel_for(count, threads, heavy, [&](std::size_t begin, std::size_t end) {
     key->add_plain(out.at(begin), values, begin, end - begin, out.at(begin));
@@ -177,8 +179,9 @@ Ciphertexts encrypt(const Key& key, const Values& values, std::size_t count, std
 Ciphertexts encrypt(PrivateKey& key, const Values& values, std::size_t count, std::size_t threads) {
   const Key& public_key = key.public_key();
   Ciphertexts out(public_key, count);
-  key.prepare(count);
+  key.prepare(count, threads);
   const std::size_t taken = key.pool().take(count, out.at(0));
+  if (taken > 0) public_key->prepare_plain(values, taken, threads);
   parallel_for(taken, threads, heavy, [&](std::size_t begin, std::size_t end) {
     public_key->add_plain(out.at(begin), values, begin, end - begin, out.at(begin));
   });

@@ -35,7 +35,7 @@ Words PrimeSquare::root_of_unity(const Ring& ring, const Words& base) {
 void PrimeSquare::blind(std::size_t count, u64* out) const {
   Words exponents(count * order_.size());
   random_below(exponents.data(), order_, count);
-  blinding_.power(exponents.data(), order_.size(), count, out);
+  blinding_.table().power(exponents.data(), order_.size(), count, out);
 }
 
 void PrimeSquare::carry(const u64* x, const u64* m, std::size_t count, u64* out) const {

@@ -20,7 +20,7 @@ class PrimeSquare {
 
   const Ring& ring() const noexcept { return ring_; }
   const Words& order() const noexcept { return order_; }
-  void prepare(std::size_t count) { blinding_.prepare(count); }
+  void prepare(std::size_t count, std::size_t threads) { blinding_.prepare(count, threads); }
   // Random elements of the blinding group (roots of unity).
   void blind(std::size_t count, u64* out) const;
   // x[i] (1 + m[i] kappa p), m[i] < p of p's words.
@@ -38,7 +38,7 @@ class PrimeSquare {
   Ring ring_;
   Words order_, full_order_, lift_constant_;
   Scaler unscale_, unscale_full_;  // by 1 / (e kappa) mod p, for e = order and p - 1
-  LazyFixedBase blinding_;
+  mutable LazyFixedBase blinding_;  // thread-safe
 };
 
 }  // namespace vfxgb

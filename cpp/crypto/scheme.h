@@ -31,8 +31,12 @@ class PublicKey {
   void start_pool(std::size_t capacity, std::size_t threads);
   Rerandomizer& rerandomizer() noexcept { return rerandomizer_; }
 
-  // Announces that about `count` encryptions are wanted, before threads share them out: time to make tables.
-  virtual void prepare(std::size_t count) = 0;
+  // Announces that `count` more encryptions are wanted, before threads share them out: time to make tables. `plan`:
+  // that so many are wanted in all. Both work on up to `threads` threads, and are safe to call from several.
+  virtual void prepare(std::size_t count, std::size_t threads) = 0;
+  virtual void plan(std::size_t count, std::size_t threads) = 0;
+  // Announces that `count` of the values will be added as they are. For schemes that need tables for that.
+  virtual void prepare_plain(const Values&, std::size_t /*count*/, std::size_t /*threads*/) const {}
   // `count` fresh, independent encryptions of zero.
   virtual void zeros(std::size_t count, u64* out) const = 0;
   // out[i] = x[i] plus values.at(first + i), without new randomness.
@@ -55,7 +59,7 @@ class PrivateKey {
   Pool& pool() noexcept { return pool_; }
   void start_pool(std::size_t capacity, std::size_t threads);  // as PublicKey::start_pool
 
-  virtual void prepare(std::size_t count) = 0;
+  virtual void prepare(std::size_t count, std::size_t threads) = 0;  // as PublicKey::prepare
   // As the public key's, faster by the factors.
   virtual void zeros(std::size_t count, u64* out) const = 0;
   // Fresh encryptions of values.at(first + i).

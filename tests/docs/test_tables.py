@@ -162,8 +162,20 @@ def test_operations_next_to_peers(script: ModuleType, tmp_path: Path) -> None:
     assert "| Paillier: encrypt, public key alone | **10.0** | 250 (25.0x) |" in written
     assert "| Paillier: decrypt | **10.0** | 5.00 (0.50x) |" in written
     assert "| Okamoto-Uchiyama: decrypt | **10.0** |  |" in written
+    assert "weak" not in written
     assert written in script.peers_section(tmp_path)
     assert "- slow: slow is new." in script.peers_section(tmp_path)
+    for measured_twice in (ours, theirs):
+        measured_twice += [{**line, "scheme": "ou"} for line in measured_twice if line["operation"] == "encrypt"]
+    ours.append({**measured("vfxgb", script.WEAK[2], 4.0), "scheme": "ou"})
+    (tmp_path / "peers.json").write_text(json.dumps({**results, "operations": ours + theirs}))
+    (written,) = script.short_operations(tmp_path)
+    assert "| Okamoto-Uchiyama: encrypt, public key alone, weak randomness | **4.00** | 250 (62.5x) |" in written
+    assert written.count("weak") == 1
+    incomplete = [line for line in ours if line["operation"] != "decrypt"]
+    (tmp_path / "peers.json").write_text(json.dumps({**results, "operations": incomplete + theirs}))
+    with pytest.raises(SystemExit, match="no 'decrypt' of paillier"):
+        script.short_operations(tmp_path)
     (tmp_path / "peers.json").write_text(json.dumps({**results, "settings": {"quick": True, "bits": [2048]}}))
     assert "not been run" in script.peers_section(tmp_path)
 

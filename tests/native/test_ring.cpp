@@ -109,12 +109,79 @@ void powers(const Twin& twin) {
     ring.power_each(base.data(), 1, exponent.data(), exponent.size(), out.data());
     CHECK(twin.integer(out.data()) == expected);
     for (const std::size_t window : {0, 1, 3, 8}) {
-      FixedBase(ring, base.data(), bits, window).power(exponent.data(), exponent.size(), 1, out.data());
+      const FixedBase table(ring, base.data(), bits, window);
+      table.power(exponent.data(), exponent.size(), 1, out.data());
       CHECK(twin.integer(out.data()) == expected);
+      table.multiply(base.data(), exponent.data(), exponent.size(), 1, out.data());
+      CHECK(twin.integer(out.data()) == words::mod(words::multiply(expected, value), twin.modulus));
     }
   }
   ring.power(base.data(), 1, Words{}, out.data());
   CHECK(twin.integer(out.data()) == words::mod(Words{1}, twin.modulus));
+}
+
+// base^e for e of both signs, at the ends of what a table takes and between, by tables of any window.
+void centred_powers(const Twin& twin) {
+  const Ring& ring = twin.ring;
+  const Words value = twin.samples().back(), inverse = words::inverse(value, twin.modulus);
+  if (inverse.empty()) return;
+  const Words base = twin.element(value);
+  Words out(ring.stride());
+  for (const std::size_t bits : {1, 2, 7, 62, 130})
+    for (const std::size_t window : {0, 2, 3, 8}) {
+      const FixedBase table(ring, base.data(), bits, window, FixedBase::Digits::centred, 2);
+      for (const std::size_t used : {std::size_t{1}, bits}) {
+        const std::size_t digits = table.centred_bits(used), width = digits / 64 + 1;
+        const Words most = words::subtract(words::power_of_two(used), Words{1}), centre = table.centre(digits);
+        CHECK(digits % table.window() == 0 && digits >= used + 2);
+        for (const Words& magnitude : {Words{}, Words{1}, most, random_integer(used)})
+          for (const bool negative : {false, true}) {
+            const Words digit_sum = negative ? words::subtract(centre, magnitude) : words::add(centre, magnitude);
+            CHECK(words::bit_length(digit_sum.data(), digit_sum.size()) <= digits);
+            const Words expected = words::power(negative ? inverse : value, magnitude, twin.modulus);
+            const Words exponent = words::padded(digit_sum, width);
+            table.power(exponent.data(), width, 1, out.data(), digits);
+            CHECK(twin.integer(out.data()) == expected);
+            table.multiply(base.data(), exponent.data(), width, 1, out.data(), digits);
+            CHECK(twin.integer(out.data()) == words::mod(words::multiply(expected, value), twin.modulus));
+          }
+      }
+    }
+  CHECK_THROWS(FixedBase(ring, base.data(), 5, 1, FixedBase::Digits::centred));
+}
+
+// A table becomes wider as more is announced, up to the memory it may take; those it replaces stay usable.
+void growing_tables() {
+  Words n = random_integer(512);
+  n[0] |= 1;
+  for (const Path path : available_paths()) {
+    const Twin twin(n, 1, path);
+    const Words value = twin.samples().back(), exponent = random_integer(300);
+    const Words expected = words::power(value, exponent, n);
+    const auto right = [&](const FixedBase& table) {
+      Words out(twin.ring.stride());
+      table.power(exponent.data(), exponent.size(), 1, out.data());
+      return twin.integer(out.data()) == expected;
+    };
+    LazyFixedBase lazy(twin.ring, twin.element(value), 300);
+    const FixedBase& first = lazy.table();
+    std::size_t window = first.window(), steps = 0;
+    for (std::size_t count = 1; count < 300000; count *= 3, ++steps) {
+      lazy.prepare(count, 2);
+      CHECK(lazy.table().window() >= window && right(lazy.table()));
+      window = lazy.table().window();
+    }
+    CHECK(window >= first.window() + 6 && right(first));
+    lazy.prepare(0);
+    lazy.plan(1000);
+    CHECK(lazy.table().window() == window);
+    constexpr std::size_t little = 64 << 10;
+    LazyFixedBase bounded(twin.ring, twin.element(value), 300, FixedBase::Digits::plain, little);
+    bounded.plan(~std::size_t{0});
+    const std::size_t narrow = bounded.table().window(), windows = (300 + narrow - 1) / narrow;
+    CHECK((windows << narrow) * twin.ring.open_stride() * sizeof(u64) <= little && right(bounded.table()));
+    CHECK(FixedBase::cheapest_window(twin.ring, 300, ~std::size_t{0} >> 20, little) == narrow);
+  }
 }
 
 // Products of powers with shared exponents, against powers one by one; zero exponents and no terms among them.
@@ -297,6 +364,7 @@ int main() {
           lifting(twin);
           segments(twin);
           if (bits <= 1024) powers(twin);
+          if (bits <= 683) centred_powers(twin);
           if (bits <= 1024) multi_powers(twin);
         }
       }
@@ -311,5 +379,6 @@ int main() {
   }
   CHECK_THROWS(choose_path("mmx"));
   integers();
+  growing_tables();
   return test::report();
 }

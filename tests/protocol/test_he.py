@@ -458,6 +458,13 @@ def test_secureboost_has_no_encodings() -> None:
         make_protocol_params(protocol_by_name("secureboost"), {"encoding": "exact"})
 
 
+def test_no_protocol_has_weak_randomness() -> None:
+    """Not even with consent: the owner of the key encrypts, and would gain nothing."""
+    for name in BOTH:
+        with pytest.raises(ProtocolParameterError, match="randomness"):
+            make_protocol_params(protocol_by_name(name), {"scheme": "ou", "randomness": "weak", "insecure": True})
+
+
 def test_defaults_are_safe() -> None:
     for name in BOTH:
         params = make_protocol_params(protocol_by_name(name), {})

@@ -86,9 +86,10 @@ BressonBase::BressonBase(std::shared_ptr<const BressonGroup> group, const u64* b
 
 void BressonBase::powers(const u64* exponents, std::size_t words, std::size_t count, u64* out, std::size_t threads) {
   if (longest(exponents, words, count) > bits_) throw std::invalid_argument("exponents must not be longer than n");
-  base_.prepare(count);
+  base_.prepare(count, threads);
+  const FixedBase& table = base_.table();
   parallel_for(count, threads, heavy, [&](std::size_t begin, std::size_t end) {
-    base_.power(exponents + begin * words, words, end - begin, out + begin * group_->ring().stride());
+    table.power(exponents + begin * words, words, end - begin, out + begin * group_->ring().stride());
   });
 }
 

@@ -15,6 +15,17 @@ Words element_of(const Ring& ring, const Words& value) {  // degree 1
   return out;
 }
 
+// Bits of the longest of |values.at(first)|, ..., |values.at(first + count - 1)|.
+std::size_t longest(const Values& values, std::size_t first, std::size_t count) {
+  Words absolute(values.words);
+  std::size_t bits = 0;
+  for (std::size_t i = 0; i < (values.count == 1 ? std::min<std::size_t>(count, 1) : count); ++i) {
+    magnitude(values.at(first + i), values.words, absolute.data());
+    bits = std::max(bits, words::bit_length(absolute.data(), values.words));
+  }
+  return bits;
+}
+
 }  // namespace
 
 OkamotoUchiyamaPublicKey::OkamotoUchiyamaPublicKey(const Words& n, Words g, Words h, std::size_t exponent_bits,
@@ -24,45 +35,49 @@ OkamotoUchiyamaPublicKey::OkamotoUchiyamaPublicKey(const Words& n, Words g, Word
       h_(words::mod(h, n)),
       exponent_bits_(exponent_bits),
       plaintext_bits_(plaintext_bits),
-      blinding_(ring(), element_of(ring(), h_), exponent_bits),
-      message_(ring(), element_of(ring(), g_), plaintext_bits + 1) {
+      blinding_(ring(), element_of(ring(), h_), exponent_bits, FixedBase::Digits::plain, most_table_bytes),
+      small_message_(ring(), element_of(ring(), g_), std::min(plaintext_bits, small_bits), FixedBase::Digits::centred),
+      message_(ring(), element_of(ring(), g_), plaintext_bits, FixedBase::Digits::centred) {
   if (exponent_bits == 0) throw std::invalid_argument("exponents need at least one bit");
-  const Words inverse = words::inverse(g_, n);
-  if (inverse.empty()) throw std::invalid_argument("g shares a factor with the modulus");
-  g_inverse_ = element_of(ring(), inverse);
+  if (words::inverse(g_, n).empty()) throw std::invalid_argument("g shares a factor with the modulus");
+}
+
+void OkamotoUchiyamaPublicKey::plan(std::size_t count, std::size_t threads) {
+  blinding_.plan(count, threads);
+  small_message_.plan(count, threads);
 }
 
 void OkamotoUchiyamaPublicKey::zeros(std::size_t count, u64* out) const {
   const std::size_t words = (exponent_bits_ + 63) / 64;
   Words exponents(count * words);
   random_bits(exponents.data(), words, exponent_bits_, count);
-  blinding_.power(exponents.data(), words, count, out);
+  blinding_.table().power(exponents.data(), words, count, out);
+}
+
+void OkamotoUchiyamaPublicKey::prepare_plain(const Values& values, std::size_t count, std::size_t threads) const {
+  message_for(longest(values, 0, count)).prepare(count, threads);
 }
 
 void OkamotoUchiyamaPublicKey::add_plain(const u64* x, const Values& values, std::size_t first, std::size_t count,
                                          u64* out) const {
-  // Signed exponents by one table: g^m = g^(m + 2^s) (1/g)^(2^s), with 2^s above every |m| here.
-  const std::size_t words = (plaintext_bits_ + 1) / 64 + 1;
-  Words exponents(count * words, 0), absolute(values.words), factors(count * ring().stride());
-  std::size_t shift = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    magnitude(values.at(first + i), values.words, absolute.data());
-    shift = std::max(shift, words::bit_length(absolute.data(), values.words));
-  }
-  if (shift > plaintext_bits_) throw std::invalid_argument("plaintext out of range");
+  const std::size_t bits = longest(values, first, count);
+  const FixedBase& table = message_for(bits).table();
+  const std::size_t table_bits = table.centred_bits(bits), words = table_bits / 64 + 1;
+  const Words centre = words::padded(table.centre(table_bits), words);
+  Words exponents(count * words);
   for (std::size_t i = 0; i < count; ++i) {
     u64* exponent = &exponents[i * words];
     const u64* value = values.at(first + i);
     const u64 sign = value[values.words - 1] >> 63 ? ~u64{0} : 0;
     for (std::size_t w = 0; w < words; ++w) exponent[w] = w < values.words ? value[w] : sign;
-    words::add_word(exponent + shift / 64, words - shift / 64, u64{1} << (shift % 64));
+    words::add(exponent, exponent, centre.data(), words);
   }
-  message_.prepare(count);
-  message_.power(exponents.data(), words, count, factors.data(), shift + 1);
-  Words offset = g_inverse_;
-  for (std::size_t s = 0; s < shift; ++s) ring().square(offset.data(), 1, offset.data());
-  ring().mul_by(factors.data(), offset.data(), count, factors.data());
-  ring().mul(x, factors.data(), count, out);
+  table.multiply(x, exponents.data(), words, count, out, table_bits);
+}
+
+LazyFixedBase& OkamotoUchiyamaPublicKey::message_for(std::size_t bits) const {
+  if (bits > plaintext_bits_) throw std::invalid_argument("plaintext out of range");
+  return bits <= small_bits ? small_message_ : message_;
 }
 
 Words OkamotoUchiyamaPrivateKey::message_factor(const Words& g, const Words& p, Path path) {
@@ -93,9 +108,9 @@ OkamotoUchiyamaPrivateKey::OkamotoUchiyamaPrivateKey(std::shared_ptr<OkamotoUchi
   if (join_.product() != key->ring().n()) throw std::invalid_argument("p^2 q is not the public modulus");
 }
 
-void OkamotoUchiyamaPrivateKey::prepare(std::size_t count) {
-  p_.prepare(count);
-  blinding_q_.prepare(count);
+void OkamotoUchiyamaPrivateKey::prepare(std::size_t count, std::size_t threads) {
+  p_.prepare(count, threads);
+  blinding_q_.prepare(count, threads);
 }
 
 void OkamotoUchiyamaPrivateKey::zeros(std::size_t count, u64* out) const {
@@ -113,7 +128,7 @@ void OkamotoUchiyamaPrivateKey::encrypt(const Values& values, std::size_t first,
   p_.carry(rp.data(), m.data(), count, rp.data());
   p_.ring().store(rp.data(), count, pairs.data());
   random_below(exponents.data(), order_q_, count);
-  blinding_q_.power(exponents.data(), order_q_.size(), count, rq.data());
+  blinding_q_.table().power(exponents.data(), order_q_.size(), count, rq.data());
   q_.store(rq.data(), count, low.data());
   for (std::size_t i = 0; i < count; ++i) {
     const u64* a = &pairs[2 * i * np];

@@ -22,16 +22,23 @@ class OkamotoUchiyamaPublicKey final : public PublicKey {
 
   const Words& g() const noexcept { return g_; }
   const Words& h() const noexcept { return h_; }
-  void prepare(std::size_t count) override { blinding_.prepare(count); }
+  void prepare(std::size_t count, std::size_t threads) override { blinding_.prepare(count, threads); }
+  void plan(std::size_t count, std::size_t threads) override;
+  void prepare_plain(const Values& values, std::size_t count, std::size_t threads) const override;
   void zeros(std::size_t count, u64* out) const override;
   void add_plain(const u64* x, const Values& values, std::size_t first, std::size_t count, u64* out) const override;
 
  private:
+  // Whoever encrypts by the public key alone has nothing else to shorten the work with than a wide table.
+  static constexpr std::size_t most_table_bytes = std::size_t{256} << 20;
+  // Numbers of one word are what most messages are; a table for them alone is worth wider windows.
+  static constexpr std::size_t small_bits = 62;
+
+  LazyFixedBase& message_for(std::size_t bits) const;  // powers of g for messages of so many bits
+
   Words g_, h_;
   std::size_t exponent_bits_, plaintext_bits_;
-  Words g_inverse_;  // an element
-  LazyFixedBase blinding_;
-  mutable LazyFixedBase message_;  // thread-safe
+  mutable LazyFixedBase blinding_, small_message_, message_;  // thread-safe
 };
 
 class OkamotoUchiyamaPrivateKey final : public PrivateKey {
@@ -42,7 +49,7 @@ class OkamotoUchiyamaPrivateKey final : public PrivateKey {
                             const Words& order_p, const Words& order_q);
   ~OkamotoUchiyamaPrivateKey() override { pool().stop(); }
 
-  void prepare(std::size_t count) override;
+  void prepare(std::size_t count, std::size_t threads) override;
   void zeros(std::size_t count, u64* out) const override;
   void encrypt(const Values& values, std::size_t first, std::size_t count, u64* out) const override;
   std::size_t plaintext_words() const noexcept override { return p_.ring().n().size() + 1; }
@@ -56,7 +63,7 @@ class OkamotoUchiyamaPrivateKey final : public PrivateKey {
   PrimeSquare p_;
   Ring q_;
   Words order_q_, p_squared_;
-  LazyFixedBase blinding_q_;
+  mutable LazyFixedBase blinding_q_;  // thread-safe
   Crt join_;
 };
 

@@ -28,7 +28,7 @@ void PaillierPublicKey::zeros(std::size_t count, u64* out) const {
   const std::size_t words = (exponent_bits_ + 63) / 64;
   Words exponents(count * words);
   random_bits(exponents.data(), words, exponent_bits_, count);
-  blinding_.power(exponents.data(), words, count, out);
+  blinding_.table().power(exponents.data(), words, count, out);
 }
 
 void PaillierPublicKey::add_plain(const u64* x, const Values& values, std::size_t first, std::size_t count,
@@ -54,9 +54,9 @@ PaillierPrivateKey::PaillierPrivateKey(std::shared_ptr<PaillierPublicKey> key, c
   if (words::multiply(p, q) != key->ring().n()) throw std::invalid_argument("p q is not the public modulus");
 }
 
-void PaillierPrivateKey::prepare(std::size_t count) {
-  p_.prepare(count);
-  q_.prepare(count);
+void PaillierPrivateKey::prepare(std::size_t count, std::size_t threads) {
+  p_.prepare(count, threads);
+  q_.prepare(count, threads);
 }
 
 void PaillierPrivateKey::zeros(std::size_t count, u64* out) const {

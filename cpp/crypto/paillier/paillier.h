@@ -20,7 +20,8 @@ class PaillierPublicKey final : public PublicKey {
   ~PaillierPublicKey() override { pool().stop(); }
 
   const Words& h() const noexcept { return h_; }
-  void prepare(std::size_t count) override { blinding_.prepare(count); }
+  void prepare(std::size_t count, std::size_t threads) override { blinding_.prepare(count, threads); }
+  void plan(std::size_t count, std::size_t threads) override { blinding_.plan(count, threads); }
   void zeros(std::size_t count, u64* out) const override;
   void add_plain(const u64* x, const Values& values, std::size_t first, std::size_t count, u64* out) const override;
 
@@ -30,7 +31,7 @@ class PaillierPublicKey final : public PublicKey {
   Words h_;
   std::size_t exponent_bits_;
   Words lift_constant_;
-  LazyFixedBase blinding_;
+  mutable LazyFixedBase blinding_;  // thread-safe
 };
 
 class PaillierPrivateKey final : public PrivateKey {
@@ -41,7 +42,7 @@ class PaillierPrivateKey final : public PrivateKey {
                      const Words& order_q);
   ~PaillierPrivateKey() override { pool().stop(); }
 
-  void prepare(std::size_t count) override;
+  void prepare(std::size_t count, std::size_t threads) override;
   void zeros(std::size_t count, u64* out) const override;
   void encrypt(const Values& values, std::size_t first, std::size_t count, u64* out) const override;
   std::size_t plaintext_words() const noexcept override { return n_words_ + 1; }

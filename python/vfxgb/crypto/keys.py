@@ -12,8 +12,9 @@ from vfxgb.crypto import wire
 from vfxgb.crypto.ciphertexts import CiphertextArray
 from vfxgb.crypto.ints import Integers, from_fixed, pack_signed, unpack_signed
 from vfxgb.crypto.parameters import PrivateParameters, PublicParameters
-from vfxgb.crypto.pool import Pooled, Rerandomizer
+from vfxgb.crypto.pool import Pooled, Rerandomizer, check_count
 from vfxgb.crypto.schemes import scheme_by_name
+from vfxgb.crypto.schemes.base import check_randomness
 from vfxgb.crypto.schemes.paillier import SCHEME as PAILLIER
 from vfxgb.crypto.selftest import self_test
 from vfxgb.crypto.sizes import DEFAULT_BITS, check_requested_bits
@@ -66,6 +67,15 @@ class PublicKey(Pooled):
     def rerandomizer(self) -> Rerandomizer:
         """Where CiphertextArray.rerandomize gets its randomness: tables to prepare, a pool to start."""
         return Rerandomizer(self.native.rerandomizer)
+
+    def prepare(self, count: int, threads: int | None = None) -> None:
+        """Plan for `count` encryptions in all: tables as wide as so many are worth are made now.
+
+        Without a plan tables grow with what is encrypted. They take up to 32 MB with Paillier and up to 256 MB with
+        Okamoto-Uchiyama. Raises PoolError unless count is a positive integer.
+        """
+        check_count(count, "preparing to encrypt")
+        self.native.plan(count, resolve_threads(threads))
 
     @property
     def n(self) -> int:
@@ -232,10 +242,12 @@ def generate(scheme: str, bits: int = DEFAULT_BITS, randomness: str = "djn", ins
     """A new private key of exactly `bits` bits (even, 2048 to 4096; less only with `insecure`, for tests).
 
     `scheme`: "paillier" or "ou". `randomness`: "djn", or "short" for shorter random exponents, several times as fast
-    under one more assumption (README.md). Raises UnknownNameError, KeySizeError, SelfTestError.
+    under one more assumption (README.md). "ou" has also "weak", for comparisons: exponents so short that they can be
+    computed, refused without `insecure`. Raises UnknownNameError, KeySizeError, InvalidKeyError, SelfTestError.
     """
     chosen = scheme_by_name(scheme)
     check_requested_bits(bits, insecure)
+    check_randomness(chosen, randomness, bits, insecure)
     return _tested(PrivateKey(chosen.generate(bits, randomness)), insecure)
 
 

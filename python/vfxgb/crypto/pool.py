@@ -13,6 +13,12 @@ from vfxgb.errors import PoolError
 from vfxgb.threads import resolve_threads
 
 
+def check_count(count: int, step: str) -> None:
+    """Raise PoolError unless `count`, of what shall be made ahead, is a positive integer."""
+    if not is_int(count) or count < 1:
+        raise PoolError(f"{step}: found count={count!r}, wanted an integer of at least 1")
+
+
 class Pooled:
     """Pool methods for a key or a Rerandomizer, which sets `_pool` to its native object."""
 
@@ -64,8 +70,7 @@ class Rerandomizer(Pooled):
 
         Raises PoolError unless count is a positive integer.
         """
-        if not is_int(count) or count < 1:
-            raise PoolError(f"preparing to rerandomise: found count={count!r}, wanted an integer of at least 1")
+        check_count(count, "preparing to rerandomise")
         self._native.plan(count, resolve_threads(threads))
 
     def make_table(self, threads: int | None = None) -> None:

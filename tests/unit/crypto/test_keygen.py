@@ -1,13 +1,15 @@
 """Generated keys have the shape ERRATA section 3 asks for."""
 
+from dataclasses import replace
 from math import gcd
 
 import gmpy2
 import pytest
 
-from vfxgb.crypto import PrivateKey, generate, scheme_names
+from vfxgb.crypto import PrivateKey, PublicKey, generate, scheme_names
 from vfxgb.crypto.ints import from_fixed
-from vfxgb.errors import KeySizeError, UnknownNameError
+from vfxgb.crypto.parameters import PrivateParameters
+from vfxgb.errors import InvalidKeyError, KeySizeError, UnknownNameError
 
 
 def secrets(key: PrivateKey) -> tuple[int, int, int, int]:
@@ -48,7 +50,7 @@ def test_paillier(make_key, bits: int, randomness: str) -> None:
 
 
 @pytest.mark.parametrize("bits", [64, 66, 128, 512, 1024, 2048])
-@pytest.mark.parametrize("randomness", ["djn", "short"])
+@pytest.mark.parametrize("randomness", ["djn", "short", "weak"])
 def test_okamoto_uchiyama(make_key, bits: int, randomness: str) -> None:
     key = make_key("ou", bits, randomness)
     p, q, order_p, order_q = secrets(key)
@@ -67,8 +69,10 @@ def test_okamoto_uchiyama(make_key, bits: int, randomness: str) -> None:
     if randomness == "djn":
         assert (order_p, order_q) == (p - 1, q - 1)
         assert exponent_bits == min(2 * p.bit_length() + 128, 2 * bits)
-    else:
-        check_prime_orders(h, key, exponent_bits)
+        return
+    longest = max(order_p, order_q).bit_length()
+    check_prime_orders(h, key, longest)
+    assert exponent_bits == (longest if randomness == "short" else min(longest, 110 if bits == 2048 else 80))
 
 
 def check_prime_orders(h: int, key: PrivateKey, exponent_bits: int) -> None:
@@ -117,10 +121,36 @@ def test_unknown_scheme(scheme: object) -> None:
         generate(scheme)
 
 
-@pytest.mark.parametrize("scheme", ["paillier", "ou"])
-def test_unknown_randomness(scheme: str) -> None:
-    with pytest.raises(UnknownNameError, match="wanted one of djn, short"):
-        generate(scheme, 128, randomness="none", insecure=True)
+@pytest.mark.parametrize(
+    ("scheme", "randomness", "known"),
+    [("paillier", "none", "djn, short"), ("ou", "none", "djn, short, weak"), ("paillier", "weak", "djn, short")],
+)
+def test_unknown_randomness(scheme: str, randomness: str, known: str) -> None:
+    with pytest.raises(UnknownNameError, match=f"found randomness='{randomness}', wanted one of {known}, which"):
+        generate(scheme, 128, randomness=randomness, insecure=True)
+
+
+@pytest.mark.parametrize(("bits", "exponent_bits", "products"), [(2048, 110, 55), (3072, 128, 64)])
+def test_weak_randomness_needs_consent(make_key, bits: int, exponent_bits: int, products: int) -> None:
+    """Of whoever makes the key, and of everybody who reads it."""
+    cost = rf"random exponents of {exponent_bits} bits are computed in about 2\*\*{products} products.*insecure=True"
+    with pytest.raises(InvalidKeyError, match=f"generating a key: found randomness='weak'.*{cost}"):
+        generate("ou", bits, randomness="weak")
+    key = make_key("ou", bits, "weak")
+    assert key.public_key.parameters.exponent_bits == exponent_bits
+    for reader, data in ((PublicKey, key.public_key.to_bytes()), (PrivateKey, key.to_bytes())):
+        with pytest.raises(InvalidKeyError, match=f"reading a .* key: found random exponents.*{cost}"):
+            reader.from_bytes(data)
+        assert reader.from_bytes(data, insecure=True).to_bytes() == data
+
+
+def test_the_owner_draws_from_the_whole_group(make_key) -> None:
+    """Short exponents are what those draw who encrypt by the public key alone; here they have 3 bits."""
+    owner = make_key("ou", 512, "short")
+    public = replace(owner.public_key.parameters, exponent_bits=3)
+    key = PrivateKey(PrivateParameters(public, *secrets(owner)))
+    assert len(set(key.public_key.encrypt([1] * 200).tolist())) <= 2**3
+    assert len(set(key.encrypt([1] * 200).tolist())) == 200
 
 
 def test_default_size_is_3072() -> None:

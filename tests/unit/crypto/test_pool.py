@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from vfxgb.crypto import PrivateKey, generate
+from vfxgb.crypto import CiphertextArray, PrivateKey, PublicKey, generate
 from vfxgb.errors import PoolError
 
 
@@ -95,3 +95,20 @@ def test_bad_capacity(encryptor, capacity: object) -> None:
     with pytest.raises(PoolError, match="capacity"):
         encryptor.start_pool(capacity)
     assert encryptor.pool_level == 0
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, "10", True])
+def test_preparing_for_what_is_no_count(make_key, count: object) -> None:
+    with pytest.raises(PoolError, match=r"preparing to encrypt: found count=.*, wanted an integer of at least 1"):
+        make_key("ou", 512).public_key.prepare(count)
+
+
+def test_preparing_changes_no_plaintext(key: PrivateKey) -> None:
+    public = PublicKey.from_bytes(key.public_key.to_bytes(), insecure=True)
+    bound = public.max_plaintext
+    values = [0, 1, -1, 2**62 - 1, 2**62, -(2**62), bound, -bound] * 20
+    for count in (1, 5000):
+        public.prepare(count, threads=2)
+        c = public.encrypt(values, threads=2)
+        assert key.decrypt(CiphertextArray.from_bytes(key.public_key, c.to_bytes())) == values
+        assert len(set(c.tolist())) == len(values)

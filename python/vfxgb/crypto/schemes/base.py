@@ -12,7 +12,12 @@ from vfxgb.crypto.parameters import PrivateParameters, PublicParameters
 from vfxgb.crypto.sizes import check_modulus_bits
 from vfxgb.errors import InvalidKeyError, UnknownNameError
 
+# Kinds of randomness that every scheme has.
 RANDOMNESS_MODES = ("djn", "short")
+# The kind that Okamoto-Uchiyama has besides: random exponents so short that they can be computed. README.md says what
+# that costs an attacker. The lengths are those of HEU, SecretFlow's library, by the size of the modulus.
+WEAK = "weak"
+WEAK_EXPONENT_BITS = ((2560, 128), (1536, 110), (0, 80))
 # Below this even a toy key leaves no room for randomness.
 SMALLEST_PRIME = 7
 # Random exponents shorter than twice the security of the smallest allowed key would be the weakest part.
@@ -31,6 +36,10 @@ class Scheme(Protocol):
     @property
     def code(self) -> int:
         """Number of the scheme on the wire, 1 to 255, never reused."""
+
+    @property
+    def randomness_modes(self) -> tuple[str, ...]:
+        """The kinds of randomness that `generate` knows, the default first."""
 
     @property
     def base_count(self) -> int:
@@ -61,12 +70,29 @@ class Scheme(Protocol):
         """The native key for checked secrets."""
 
 
-def check_randomness(randomness: str) -> None:
-    """Raise UnknownNameError unless `randomness` is one of RANDOMNESS_MODES."""
-    if randomness not in RANDOMNESS_MODES:
+def weak_exponent_bits(bits: int) -> int:
+    """Length of the random exponents of a key of `bits` bits with randomness "weak"."""
+    return next(length for least, length in WEAK_EXPONENT_BITS if bits >= least)
+
+
+def check_randomness(scheme: Scheme, randomness: str, bits: int, insecure: bool) -> None:
+    """Raise UnknownNameError unless `scheme` has such randomness, InvalidKeyError for "weak" without consent."""
+    step = "generating a key"
+    if randomness not in scheme.randomness_modes:
         raise UnknownNameError(
-            f"generating a key: found randomness={randomness!r}, wanted one of {', '.join(RANDOMNESS_MODES)}"
+            f"{step}: found randomness={randomness!r}, wanted one of {', '.join(scheme.randomness_modes)}, which are "
+            f"those of the scheme {scheme.name!r}"
         )
+    if randomness == WEAK and not insecure:
+        raise InvalidKeyError(
+            f"{step}: found randomness={WEAK!r}, wanted one of {', '.join(RANDOMNESS_MODES)}: "
+            f"{cost_of_exponents(weak_exponent_bits(bits))}; pass insecure=True to accept that"
+        )
+
+
+def cost_of_exponents(bits: int) -> str:
+    """What short random exponents cost an attacker, for messages."""
+    return f"random exponents of {bits} bits are computed in about 2**{-(-bits // 2)} products, by Pollard's kangaroos"
 
 
 def check_factors(p: int, q: int, insecure: bool, step: str) -> None:
@@ -137,8 +163,8 @@ def check_modulus_and_bases(public: PublicParameters, insecure: bool, step: str)
         )
     if public.exponent_bits < MIN_EXPONENT_BITS and not insecure:
         raise InvalidKeyError(
-            f"{step}: found random exponents of {public.exponent_bits} bits, wanted at least {MIN_EXPONENT_BITS}; "
-            "pass insecure=True for tests only"
+            f"{step}: found random exponents of {public.exponent_bits} bits, wanted at least {MIN_EXPONENT_BITS}: "
+            f"{cost_of_exponents(public.exponent_bits)}; pass insecure=True for tests and comparisons only"
         )
 
 

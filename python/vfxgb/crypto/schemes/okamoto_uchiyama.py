@@ -6,6 +6,7 @@ Notation: n = p**2 q, c = g**m h**alpha mod n with h = g**n; decryption reads m 
 
 - randomness "djn" (full length): g = x**2; alpha of 2|p| + 128 bits, so that h**alpha is statistically uniform.
 - randomness "short": g = x**((p-1)(q-1)/(u_p u_q)), so h has order u_p modulo p and u_q modulo q; alpha of 320 bits.
+- randomness "weak": the same h, alpha of 110 bits with keys of 2048, 128 with 3072. For comparisons: see README.md.
 
 A decryption of a ciphertext that an adversary chose reveals p: see README.md.
 """
@@ -17,11 +18,13 @@ from vfxgb.crypto import primes
 from vfxgb.crypto.ints import to_fixed
 from vfxgb.crypto.parameters import PrivateParameters, PublicParameters
 from vfxgb.crypto.schemes.base import (
+    RANDOMNESS_MODES,
+    WEAK,
     check_factors,
     check_modulus_and_bases,
-    check_randomness,
     check_secrets,
     has_tiny_order,
+    weak_exponent_bits,
 )
 from vfxgb.crypto.sizes import check_modulus_bits
 from vfxgb.errors import InvalidKeyError
@@ -35,11 +38,11 @@ class OkamotoUchiyama:
 
     name = "ou"
     code = 2
+    randomness_modes = (*RANDOMNESS_MODES, WEAK)
     base_count = 2
 
     def generate(self, bits: int, randomness: str) -> PrivateParameters:
         """p has ceil(bits/3) bits, q the rest, both are 3 mod 4, gcd(p - 1, q - 1) = 2, n has exactly `bits` bits."""
-        check_randomness(randomness)
         p_bits = -(-bits // 3)
         p, u_p = primes.structured_prime(p_bits)
         while True:
@@ -52,10 +55,13 @@ class OkamotoUchiyama:
                 and gcd(p * q, (p - 1) * (q - 1)) == 1
             ):
                 break
-        if randomness == "short":
-            cofactor = ((p - 1) // u_p) * ((q - 1) // u_q)
-            return _with_base(p, q, cofactor, max(u_p, u_q).bit_length(), u_p, u_q)
-        return _full_order(p, q)
+        if randomness == "djn":
+            return _full_order(p, q)
+        exponent_bits = max(u_p, u_q).bit_length()
+        if randomness == WEAK:
+            exponent_bits = min(exponent_bits, weak_exponent_bits(bits))
+        cofactor = ((p - 1) // u_p) * ((q - 1) // u_q)
+        return _with_base(p, q, cofactor, exponent_bits, u_p, u_q)
 
     def from_primes(self, p: int, q: int, insecure: bool) -> PrivateParameters:
         """Any distinct primes with gcd(n, (p - 1)(q - 1)) = 1; not insecure: a modulus of allowed size."""

@@ -16,10 +16,10 @@ from vfxgb.crypto import primes
 from vfxgb.crypto.ints import to_fixed
 from vfxgb.crypto.parameters import PrivateParameters, PublicParameters
 from vfxgb.crypto.schemes.base import (
+    RANDOMNESS_MODES,
     check_factors,
     check_modulus,
     check_modulus_and_bases,
-    check_randomness,
     check_secrets,
     has_tiny_order,
 )
@@ -35,11 +35,11 @@ class Paillier:
 
     name = "paillier"
     code = 1
+    randomness_modes = RANDOMNESS_MODES
     base_count = 1
 
     def generate(self, bits: int, randomness: str) -> PrivateParameters:
         """p and q have bits/2 bits each, are 3 mod 4, gcd(p - 1, q - 1) = 2, and n has exactly `bits` bits."""
-        check_randomness(randomness)
         p, u_p = primes.structured_prime(bits // 2)
         while True:
             q, u_q = primes.structured_prime(bits // 2)
