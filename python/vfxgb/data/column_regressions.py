@@ -190,12 +190,13 @@ def _scale(table: Table, n_train: int) -> ColumnRegressions:
     known = np.zeros(count, dtype=np.bool_)
     for feature in range(count):
         values = table.column(feature, 0, n_train)
-        present = values[~np.isnan(values)].astype(np.float64)
+        # In their order, so that sums of them do not depend on that of the rows.
+        present = np.sort(values[~np.isnan(values)].astype(np.float64))
         if len(present) == 0:
             continue
         known[feature] = True
         median[feature], tenth, ninetieth = np.quantile(present, (0.5, 0.1, 0.9)).tolist()
-        low[feature], high[feature] = present.min(), present.max()
+        low[feature], high[feature] = present[0], present[-1]
         # Columns of which most values are equal have no distance between quantiles.
         wide = (ninetieth - tenth) / NORMAL_SPREAD
         spread[feature] = wide if wide > 0.0 else present.std()

@@ -11,8 +11,8 @@ The active party knows the covers of both branches and weights them in the odds
 
     cover of the left one * exp(lean) : cover of the right one
 
-so that a lean of 0 is "weighted by cover". EVIDENCE is a half, because the covers know a part of it already: splits of
-all parties above sort rows by columns that go with x.
+so that a lean of 0 is "weighted by cover". Where all rows go one way, no class leans. EVIDENCE is a half, because the
+covers know a part of it already: splits of all parties above sort rows by columns that go with x.
 """
 
 import msgspec

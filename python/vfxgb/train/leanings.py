@@ -90,7 +90,10 @@ def _reached(records: SplitRecords, paths: SplitPaths, rows: _TrainingRows) -> I
 def _leans(strata: NDArray[np.uint8], left: NDArray[np.bool_]) -> NDArray[np.int32]:
     """The lean of each class, from the classes of rows at a split and whether they go left; int32[STRATA]."""
     rows, lefts = np.bincount(strata, minlength=STRATA), np.bincount(strata[left], minlength=STRATA)
-    share = (lefts.sum() + 0.5) / (rows.sum() + 1.0)
+    all_rows, all_lefts = int(rows.sum()), int(lefts.sum())
+    if all_lefts in (0, all_rows):
+        return np.zeros(STRATA, dtype=np.int32)
+    share = all_lefts / all_rows
     shares = (lefts + PRIOR_ROWS * share) / (rows + PRIOR_ROWS)
     steps = [LEAN_STEPS * EVIDENCE * (_log_odds(own) - _log_odds(share)) for own in shares.tolist()]
     return np.clip(np.rint(steps), -MAX_LEAN, MAX_LEAN).astype(np.int32)
