@@ -15,6 +15,8 @@ from vfxgb.protocols import make_protocol_params
 from vfxgb.runtime.ledger import Ledger
 
 N_TRAIN, N_ROWS = 220, 300
+# Five parties have six columns: four of them have no other column to predict theirs.
+pytestmark = pytest.mark.filterwarnings("ignore::vfxgb.errors.ImputationWarning")
 
 
 def begins(protocol: str) -> str:
@@ -25,8 +27,10 @@ def begins(protocol: str) -> str:
 @pytest.mark.parametrize("n_parties", [2, 5])
 def test_equals_plain_on_pooled_data(exact_protocol, case, n_parties, make_problem, train, model_of) -> None:
     problem = make_problem(case)
+    # What stands in for a missing value follows from the other columns of its party: there, pooling changes the data.
+    alike = n_parties if problem.params.missing_strategy == "regression" else 1
     assert model_of(train(problem, exact_protocol, n_parties)) == model_of(
-        train(problem, "plain", 1, like=exact_protocol)
+        train(problem, "plain", alike, like=exact_protocol)
     )
 
 

@@ -42,6 +42,7 @@ RIDGE = 0.01
 MAX_SLOPE = 4.0
 # The distance from the 10% to the 90% quantile of normal values, in standard deviations.
 NORMAL_SPREAD = 2.5631
+MEDIAN_STANDS_IN = "their median stands in for missing values"
 # Rows whose columns are in memory together.
 CHUNK = 1 << 16
 
@@ -117,11 +118,12 @@ class ColumnRegressions(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
         return inside.astype(np.float32)
 
 
-def fit_regressions(table: Table, n_train: int) -> ColumnRegressions:
+def fit_regressions(table: Table, n_train: int, otherwise: str = MEDIAN_STANDS_IN) -> ColumnRegressions:
     """Fit every column of a table on its first `n_train` rows.
 
-    A column that no other column can predict gets its median, and one without any training value nothing; each is
-    named in an ImputationWarning. Raises ImputationError for more columns than MAX_COLUMNS.
+    A column that no other column can predict gets its median, and one without any training value nothing. Each is
+    named in an ImputationWarning, which says `otherwise`: what follows for its missing values. Raises ImputationError
+    for more columns than MAX_COLUMNS.
     """
     count = table.n_features
     if count > MAX_COLUMNS:
@@ -134,7 +136,7 @@ def fit_regressions(table: Table, n_train: int) -> ColumnRegressions:
     usable = np.diag(covariance) > 0.0
     weights = _ridge_weights(covariance, usable, RIDGE + count / n_train)
     predicted = (weights != 0).any(axis=1)
-    _warn(table, predicted | (scale.known & (scale.spread == 0.0)), scale.known)
+    _warn(table, predicted | (scale.known & (scale.spread == 0.0)), scale.known, otherwise)
     sloped = msgspec.structs.replace(scale, weights=weights.reshape(-1))
     slope, offset = _lines(table, n_train, sloped, predicted)
     return msgspec.structs.replace(sloped, slope=slope, offset=offset)
@@ -286,10 +288,10 @@ def _steps(sums: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.clip((sums + ONE // 2) // ONE, -(1 << 20), 1 << 20)
 
 
-def _warn(table: Table, good: NDArray[np.bool_], known: NDArray[np.bool_]) -> None:
+def _warn(table: Table, good: NDArray[np.bool_], known: NDArray[np.bool_], otherwise: str) -> None:
     """Say which columns have no regression, and what stands in for their missing values."""
     for kind, reason in (
-        (known & ~good, "no other column of this party can predict them; their median stands in for missing values"),
+        (known & ~good, f"no other column of this party can predict them; {otherwise}"),
         (~known, "no training row has a value; their missing values stay missing, and no split tests them"),
     ):
         names = [table.names[feature] for feature in np.flatnonzero(kind).tolist()]

@@ -15,13 +15,14 @@ from vfxgb.data.table import Float32Array, Table
 from vfxgb.model.leanings import EVIDENCE, LEAN_STEPS, MAX_LEAN, STRATA, Leanings
 from vfxgb.model.shares import SplitPaths, SplitRecords
 
+BY_COVER = "rows that lack them are weighted by cover alone"
 # Rows that a class counts as if it had them beside its own, divided like all rows at the split: few rows prove little.
 PRIOR_ROWS = 10.0
 
 
 def with_leanings(records: SplitRecords, paths: SplitPaths, table: Table, n_train: int) -> SplitRecords:
     """The records of a party with the leans of the first `n_train` rows of its table. Raises ImputationError."""
-    rows = _TrainingRows(table, n_train, fit_regressions(table, n_train))
+    rows = _TrainingRows(table, n_train, fit_regressions(table, n_train, BY_COVER))
     leans = np.zeros((len(records), STRATA), dtype=np.int32)
     for record, reached in _reached(records, paths, rows):
         feature, cut = int(records.feature[record]), np.float32(records.cut[record])
