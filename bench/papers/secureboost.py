@@ -3,10 +3,10 @@
     vfxgb bench papers secureboost [--quick] [--seeds 3] [--threads 2] [--out FOLDER]
 
 Lossless: `secureboost` with Paillier keys against `plain`, which encrypts nothing, and must have the same model number
-by number; and `plain` against xgboost on pooled rows with as many bins. Leaf purity: of the first tree's leaves, counted
-with labels, by the formula of the slides, and by the corrected one (E58); over depths, with what is left for later
-trees to learn. Reduced leakage: the active party grows the first tree alone (E59); what the passive party then knows of
-labels from each tree, and what it costs in AUC.
+by number; and `plain` against xgboost on pooled rows with as many bins. Leaf purity: of the first tree's leaves,
+counted with labels, by the formula of the slides, and by the corrected one (E58); over depths, with what is left for
+later trees to learn. Reduced leakage: the active party grows the first tree alone (E59); what the passive party then
+knows of labels from each tree, and what it costs in AUC.
 """
 
 import sys
@@ -245,8 +245,8 @@ def conclude(
     run.found(
         "The purity of the first tree's leaves follows from their weights: theta = a - (a - 1) w.",
         "not as printed" if printed > 10 * corrected else True,
-        f"As printed a leaf's share of positive rows is wrong by up to {printed:.2f}; with the factor a that is missing "
-        f"and with lambda by {corrected:.1e} at most (E58).",
+        f"As printed a leaf's share of positive rows is wrong by up to {printed:.2f}; with the factor a, which is "
+        f"missing, and lambda by {corrected:.1e} at most (E58).",
     )
     falls = [
         all(later["left"] <= earlier["left"] + 1e-9 for earlier, later in pairwise(by))
