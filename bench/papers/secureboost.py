@@ -27,11 +27,11 @@ from vfxgb.metric import make_metric
 from vfxgb.model.shares import LEAF, TreeShape
 from vfxgb.tree.purity import known_leaves, positive_share
 
-MINUTES = (0.5, 8.0)
+MINUTES = (0.3, 2.0)
 TABLES = ("give_credit", "default_credit", "adult")
 # Rows and trees of encrypted trainings, and of the others.
-ENCRYPTED, QUICK_ENCRYPTED = (2_000, 4), (300, 2)
-OPEN, QUICK_OPEN = (15_000, 50), (1_500, 12)
+ENCRYPTED, QUICK_ENCRYPTED = (1_000, 3), (300, 2)
+OPEN, QUICK_OPEN = (8_000, 30), (1_500, 12)
 DEPTHS = (1, 2, 3, 4, 5, 6)
 SHOWN_TREES = (1, 2, 3, 5, 10)
 # AUC on other bins may be lower by so much and still count as no loss.
