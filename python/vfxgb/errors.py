@@ -261,5 +261,9 @@ class InsecureProtocolWarning(UserWarning):
     """A run by a protocol against which attacks are known, agreed to with insecure=True."""
 
 
+class ImputationWarning(UserWarning):
+    """Columns whose missing values get something else than was asked for, such as a median instead of a regression."""
+
+
 class RefusedRootWarning(UserWarning):
     """A passive party cannot take part at the root of a tree, so that its columns are missing where they count most."""

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from msgspec import Meta
 
@@ -32,6 +32,8 @@ ALIASES = {
 }
 
 SplitRule = Literal["gain", "centred"]
+MissingStrategy = Literal["learned", "mean", "median", "mode", "regression", "probabilistic", "conditional"]
+MISSING_STRATEGIES: tuple[str, ...] = get_args(MissingStrategy)
 Positive = Annotated[int, Meta(ge=1)]
 NotNegative = Annotated[float, Meta(ge=0)]
 Bins = Annotated[int, Meta(ge=2, le=65_534)]
@@ -153,11 +155,14 @@ class TrainParams:
         ),
     ] = math.nan
     missing_strategy: Annotated[
-        Literal["learned", "mean", "median", "mode", "probabilistic"],
+        MissingStrategy,
         Meta(
             description="What happens to rows whose split value is missing. 'learned': each split learns a direction "
-            "for them. 'mean', 'median', 'mode': values are imputed before training. 'probabilistic': predictions "
-            "follow both branches, weighted by cover; training and eval metrics use learned directions."
+            "for them. 'mean', 'median', 'mode': values are imputed before training. 'regression': the same, by what "
+            "each party's own other columns make likely, for up to 1,000 of them. 'probabilistic': predictions follow "
+            "both branches, weighted by cover; training and eval metrics use learned directions. 'conditional': the "
+            "same, with weights that also follow the row's other values at the party; it tells the active party one of "
+            "16 classes for each missing value on a row's path."
         ),
     ] = "learned"
     monotone_constraints: Annotated[

@@ -39,6 +39,8 @@ CASES: dict[str, Case] = {
     "missing": Case({"objective": "binary:logistic"}, missing=0.25),
     "missing multiclass": Case({"objective": "multi:softprob", "num_class": 3}, missing=0.1, weighted=True),
     "imputed": Case({"objective": "reg:squarederror", "missing_strategy": "median"}, missing=0.2),
+    "imputed by regression": Case({"objective": "binary:logistic", "missing_strategy": "regression"}, missing=0.2),
+    "conditional": Case({"objective": "binary:logistic", "missing_strategy": "conditional"}, missing=0.2),
     "probabilistic": Case({"objective": "reg:squarederror", "missing_strategy": "probabilistic"}, missing=0.2),
     "monotone": Case({"objective": "reg:squarederror", "monotone_constraints": (1, -1, 0, 0, 1, -1)}),
     "monotone missing": Case({"objective": "binary:logistic", "monotone_constraints": {"column_3": -1}}, missing=0.2),

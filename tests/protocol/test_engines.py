@@ -26,7 +26,11 @@ from vfxgb.protocols import protocol_by_name, shipped_protocols
 
 SHARDED = tuple(name for name in with_variants(shipped_protocols()) if spec_of(name).sharded)
 # What needs all rows in one place, and what the refusal says.
-UNFIT = {"imputed": "imputes from all rows"}
+UNFIT = {
+    "imputed": "imputes from all rows",
+    "imputed by regression": "imputes from all rows",
+    "conditional": "learns from all rows which way others lean",
+}
 FILES = EngineSettings(memory_limit="300MB", shards=3)
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.binning.cuts import Float32Array, check_cuts, cuts_with_missing, make_cuts
+from vfxgb.data.impute import StandIns
 from vfxgb.data.table import Table
 from vfxgb.rows.base import RowStore
 from vfxgb.rows.memory import MemoryRows
@@ -23,7 +24,7 @@ class BinnedTable:
     """Bins of all rows, of which the first `n_train` are training rows.
 
     `cuts[f]`: float32, strictly ascending: the thresholds of f. `has_missing[f]`: some training row misses f, or f is
-    binned as if one did. `fill[f]`: what missing values of f were replaced by before binning; None where they were not.
+    binned as if one did. `fill`: what stood in for missing values before binning; None where they stayed.
     """
 
     names: tuple[str, ...]
@@ -31,7 +32,7 @@ class BinnedTable:
     rows: RowStore
     has_missing: NDArray[np.bool_]
     n_train: int
-    fill: tuple[float, ...] | None = None
+    fill: StandIns | None = None
 
     def splits(
         self, features: NDArray[np.int32], split_bins: NDArray[np.int32], default_left: NDArray[np.bool_]

@@ -147,6 +147,10 @@ class Table:
         """The same table with missing values of column f read as fills[f], where that is not None."""
         return replace(self, fills=tuple(fills))
 
+    def with_pieces(self, pieces: Sequence[tuple[NDArray[Any], ...]], missing: float) -> "Table":
+        """The same table with other values: per column its parts from top to bottom, as many rows as before."""
+        return replace(self, pieces=tuple(pieces), missing=missing)
+
     def align(self, names: Sequence[str], what: str) -> "Table":
         """The columns `names` of training in their order, for `what` ("eval set 0", "prediction").
 

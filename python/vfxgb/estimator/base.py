@@ -196,7 +196,8 @@ class EstimatorBase:
         """Write XGBoost JSON of the pooled model: this REVEALS EVERY PARTY'S SPLITS to whoever reads the file.
 
         Real parties must each consent first. Features stand in party order. `xgboost.Booster` loads the file and
-        predicts the same. Raises ExportError where XGBoost cannot express the model (missing_strategy="probabilistic").
+        predicts the same. Raises ExportError where XGBoost cannot express the model (missing_strategy="probabilistic",
+        "conditional" or "regression").
         """
         self._fitted().export_xgboost(path)
 

@@ -74,7 +74,8 @@ def check_missing(params: TrainParams) -> None:
     if params.missing_strategy not in SUPPORTED_MISSING:
         raise ParameterError(
             f"reading parameters: missing_strategy={params.missing_strategy!r}, wanted one of "
-            f"{', '.join(map(repr, SUPPORTED_MISSING))}; impute at the users before training"
+            f"{', '.join(map(repr, SUPPORTED_MISSING))}; no user has all values of a column: impute at the users "
+            "before training"
         )
 
 

@@ -2,7 +2,8 @@
 
     Tree, Node, ID     numbers of tree and node, and "tree-node"
     Feature, Split     name and cut of a split (x < Split goes to Yes); "Leaf" and NaN for a leaf
-    Yes, No, Missing   IDs of the children, and of the one that rows with a missing value go to
+    Yes, No, Missing   IDs of the children, and of the one that rows with a missing value go to (None where missing
+                       values are guessed from the row's others)
     Gain               loss change of a split, weight of a leaf (learning rate applied), as xgboost has it
     Cover              sum of the hessians of the node's training rows
                        (Gain of splits and Cover are NaN in a user's copy of a model: the server does not share them)
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.data.impute import REGRESSION
 from vfxgb.errors import MissingPackageError
 from vfxgb.model.pooled import PooledModel
 
@@ -56,7 +58,8 @@ def to_columns(model: PooledModel) -> dict[str, Any]:
         "Split": np.where(leaf, np.nan, model.threshold),
         "Yes": ids(model.left),
         "No": ids(model.right),
-        "Missing": ids(missing),
+        # A guess differs from row to row.
+        "Missing": [None] * len(tree) if model.missing_strategy == REGRESSION else ids(missing),
         "Gain": np.where(leaf, model.value, model.gain if model.gains_shared else np.nan),
         "Cover": model.cover.copy() if model.gains_shared else np.full(len(tree), np.nan),
         "Category": np.full(len(tree), np.nan),

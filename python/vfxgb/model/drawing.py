@@ -180,6 +180,8 @@ def _record_text(records: SplitRecords, number: int) -> str:
     name = records.features[records.feature[number]]
     if records.fill is not None:
         missing = f"missing is taken for {records.fill[records.feature[number]]:.6g}"
+    elif records.regressions is not None:
+        missing = "missing is guessed from other columns"
     else:
         missing = "missing: yes" if records.default_left[number] else "missing: no"
     return f"{name} < {records.cut[number]:.9g}  ({missing})"

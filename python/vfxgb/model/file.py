@@ -10,10 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.checksum import FIELD, checksum, is_whole
+from vfxgb.data.column_regressions import MAX_COLUMNS, MAX_SLOPE, MAX_WEIGHT, ColumnRegressions
+from vfxgb.data.impute import REGRESSION
 from vfxgb.errors import FormatError, ShareMismatchError
 from vfxgb.files import write_atomically
+from vfxgb.model.leanings import MAX_LEAN, STRATA, Leanings
 from vfxgb.model.seal import check_own
-from vfxgb.model.shares import LEAF, ActiveShare, PassiveShare, Seal, SplitPaths, SplitRecords, TreeShape
+from vfxgb.model.shares import CONDITIONAL, LEAF, ActiveShare, PassiveShare, Seal, SplitPaths, SplitRecords, TreeShape
 
 FORMAT = "vfxgb share"
 VERSION = 1
@@ -150,7 +153,9 @@ def _share(document: _File, where: str) -> ActiveShare | PassiveShare:
     if model is None:
         if document.paths is not None:
             check_paths(document.paths, len(document.records), where)
+            _check_ways(document.records, document.paths.missing_strategy, where)
         return PassiveShare(document.run, document.party, document.records, document.seal, document.paths)
+    _check_ways(document.records, model.missing_strategy, where)
     for tree in model.trees:
         check_tree(tree, len(model.parties), where)
     lengths = (len(model.base_margin), len(model.base_score))
@@ -184,6 +189,52 @@ def check_records(records: SplitRecords, where: str) -> None:
     filled = records.fill is None or len(records.fill) == len(records.features)
     if len(lengths) != 1 or outside.any() or not filled:
         raise FormatError(f"{where}: its records are of different lengths or name features that do not exist")
+    if records.regressions is not None:
+        _check_regressions(records.regressions, len(records.features), where)
+    if records.leanings is not None:
+        _check_leanings(records.leanings, records, where)
+
+
+def _check_regressions(regressions: ColumnRegressions, n_features: int, where: str) -> None:
+    """Raise FormatError unless there is a regression for each feature, of numbers that fitting can give."""
+    own, square = regressions, n_features * n_features
+    numbers = (own.median, own.spread, own.low, own.high, own.slope, own.offset)
+    lengths = {len(array) for array in (*numbers, own.known)}
+    sound = (
+        lengths == {n_features}
+        and len(own.weights) == square
+        and n_features <= MAX_COLUMNS
+        and all(bool(np.isfinite(array).all()) for array in numbers)
+        and bool((own.spread >= 0).all() and (own.low <= own.high).all())
+        and bool((np.abs(own.slope) <= MAX_SLOPE).all() and (np.abs(own.weights.astype(np.int64)) < MAX_WEIGHT).all())
+        and not own.weights.reshape(n_features, n_features).diagonal().any()
+    )
+    if not sound:
+        raise FormatError(f"{where}: its regressions are not those of {n_features} features")
+
+
+def _check_leanings(leanings: Leanings, records: SplitRecords, where: str) -> None:
+    """Raise FormatError unless there is a lean for each split and class of rows."""
+    n_features = len(records.features)
+    _check_regressions(leanings.regressions, n_features, where)
+    sound = (
+        len(leanings.edges) == n_features * (STRATA - 1)
+        and len(leanings.leans) == len(records) * STRATA
+        and bool(np.isfinite(leanings.edges).all())
+        and bool((np.diff(leanings.edges.reshape(n_features, -1), axis=1) >= 0).all())
+        and bool((np.abs(leanings.leans.astype(np.int64)) <= MAX_LEAN).all())
+    )
+    if not sound:
+        raise FormatError(f"{where}: its leanings are not those of {len(records)} splits and {n_features} features")
+
+
+def _check_ways(records: SplitRecords, missing_strategy: str, where: str) -> None:
+    """Raise FormatError where records lack what the way to treat missing values needs, or have what it does not."""
+    wanted = (missing_strategy == REGRESSION, missing_strategy == CONDITIONAL)
+    if (records.regressions is not None, records.leanings is not None) != wanted:
+        raise FormatError(
+            f"{where}: its records and missing_strategy={missing_strategy!r} do not go together; use an intact copy"
+        )
 
 
 def check_paths(paths: SplitPaths, n_records: int, where: str) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.data.column_regressions import ColumnRegressions
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.seal import check_shares
 from vfxgb.model.shares import LEAF, ActiveShare, PassiveShare, SplitRecords
@@ -97,8 +98,12 @@ class PooledModel:
         self.feature = np.full(len(self.party), LEAF, dtype=np.int32)
         self.threshold = np.full(len(self.party), nan, dtype=np.float64)
         self.default_left = np.zeros(len(self.party), dtype=np.bool_)
+        # Per party whose missing values are predicted: its first feature, and what predicts them.
+        self._regressions: list[tuple[int, ColumnRegressions]] = []
         first = 0
         for place, part in enumerate(records):
+            if part.regressions is not None:
+                self._regressions.append((first, part.regressions))
             nodes = np.flatnonzero(self.party == place)
             numbers = self._record[nodes]
             if len(numbers) and int(numbers.max()) >= len(part):
@@ -120,7 +125,7 @@ class PooledModel:
         """Margins float64[n, n_outputs] of raw features X[n, n_features], global order, over the first rounds (None:
         all).
 
-        Learned default directions; imputed values where the model has them. Not for "probabilistic" models.
+        Learned default directions; imputed values where the model has them. Not for models that send rows both ways.
         """
         sums = self._native().margins(
             self._filled(X), self.value, self.group, self.n_outputs, 0, self._count(n_rounds), resolve_threads(threads)
@@ -135,6 +140,11 @@ class PooledModel:
         return self.n_trees if n_rounds is None else min(n_rounds, self.n_rounds) * self.n_outputs
 
     def _filled(self, X: Matrix) -> Matrix:
+        if self._regressions:
+            filled: Matrix = X.copy()
+            for first, regressions in self._regressions:
+                regressions.fill_matrix(filled[:, first : first + regressions.n_columns])
+            return filled
         if np.isnan(self.feature_fill).all():
             return X
         return np.where(np.isnan(X), self.feature_fill.astype(X.dtype), X)

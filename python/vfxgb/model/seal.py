@@ -50,6 +50,10 @@ def commit(run: str, party: str, records: SplitRecords, salt: str, paths: SplitP
         "default_left": _exact(records.default_left),
         "fill": None if records.fill is None else [value.hex() for value in records.fill],
     }
+    for name in ("regressions", "leanings"):
+        # Not in the digests of models that have none, as before there were any.
+        if getattr(records, name) is not None:
+            content[name] = msgspec.to_builtins(getattr(records, name), enc_hook=_exact)
     if paths is not None:
         content["paths"] = msgspec.to_builtins(paths, enc_hook=_exact)
     return _digest("records", content)

@@ -16,15 +16,24 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.data.column_regressions import ColumnRegressions
+from vfxgb.data.impute import StandIns
+from vfxgb.model.leanings import Leanings
+
 LEAF = -1
+# Ways to treat missing values by which rows go down both branches: weighted by cover alone, or by the row's other
+# values as well (leanings.py).
+PROBABILISTIC, CONDITIONAL = BOTH_WAYS = ("probabilistic", "conditional")
 
 
-class SplitRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class SplitRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A party's own splits, record i at position i. Never leaves the party but by its consent.
 
     `features`: the party's columns in their order. `feature`: int32[r], positions in `features`. `cut`: float64[r]; a
     row goes left when x < cut. `default_left`: bool[r], the way of a row whose value is missing. `fill`: what stands in
-    for a missing value of each feature (imputation), or None when missing stays missing.
+    for a missing value of each feature (imputation), or None when missing stays missing. `regressions`: what predicts
+    missing values from the row's others and stands in for them, or None. `leanings`: which way a row with a missing
+    value leans, of a party whose rows go both ways by what it observes of them, else None.
     """
 
     features: tuple[str, ...]
@@ -32,14 +41,24 @@ class SplitRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cut: NDArray[np.float64]
     default_left: NDArray[np.bool_]
     fill: tuple[float, ...] | None = None
+    regressions: ColumnRegressions | None = None
+    leanings: Leanings | None = None
 
     @classmethod
     def of(
-        cls, features: tuple[str, ...], splits: Sequence[tuple[int, float, bool]], fill: tuple[float, ...] | None
+        cls, features: tuple[str, ...], splits: Sequence[tuple[int, float, bool]], fill: StandIns | None
     ) -> "SplitRecords":
-        """The records of splits (feature, cut, default_left)."""
+        """The records of splits (feature, cut, default_left), and what stood in for missing values in training."""
         feature, cut, left = zip(*splits, strict=True) if splits else ((), (), ())
-        return cls(features, np.array(feature, np.int32), np.array(cut, np.float64), np.array(left, np.bool_), fill)
+        arrays = np.array(feature, np.int32), np.array(cut, np.float64), np.array(left, np.bool_)
+        if isinstance(fill, ColumnRegressions):
+            return cls(features, *arrays, regressions=fill)
+        return cls(features, *arrays, fill)
+
+    @property
+    def imputed(self) -> bool:
+        """Whether something stands in for missing values, so that no row is without a value at a split."""
+        return self.fill is not None or self.regressions is not None
 
     def __len__(self) -> int:
         return len(self.feature)
@@ -62,7 +81,7 @@ class SplitPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def both_ways(self) -> bool:
         """Whether a row whose value is missing goes down both branches, so that answers say what is missing."""
-        return self.missing_strategy == "probabilistic"
+        return self.missing_strategy in BOTH_WAYS
 
 
 class TreeShape(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -16,16 +16,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.data.impute import REGRESSION
 from vfxgb.errors import ExportError
 from vfxgb.files import write_atomically
 from vfxgb.model.dataframe import missing_goes_left
 from vfxgb.model.pooled import PooledModel
+from vfxgb.model.shares import BOTH_WAYS
 from vfxgb.objective import spec_of
 
 # Oldest version of XGBoost's schema with all that is written here; newer ones read it.
 SCHEMA_VERSION = [3, 0, 0]
 NO_PARENT = 2**31 - 1
-PROBABILISTIC = "probabilistic"
+# What XGBoost's one direction per split cannot say.
+INEXPRESSIBLE = {
+    **dict.fromkeys(BOTH_WAYS, "sends rows down both branches"),
+    REGRESSION: "guesses a missing value from the row's other values",
+}
 
 Float32 = NDArray[np.float32]
 
@@ -38,9 +44,9 @@ def export_xgboost(model: PooledModel, path: str | Path) -> None:
     them must consent first, and from then on everyone with the file can predict alone.
 
     A model with a callable objective is written as reg:squarederror: XGBoost then predicts its margin.
-    Raises ExportError where XGBoost has no equal: missing values that go down both branches, a loss of another package
-    that XGBoost does not know. Also for a model with a private last stage, which is the active party's own and must not
-    stand in a file for others.
+    Raises ExportError where XGBoost has no equal: missing values that go down both branches or are guessed from others,
+    a loss of another package that XGBoost does not know. Also for a model with a private last stage, which is the
+    active party's own and must not stand in a file for others.
     """
     write_atomically(Path(path), xgboost_json(model).encode())
 
@@ -52,10 +58,11 @@ def xgboost_json(model: PooledModel) -> str:
 
 def xgboost_document(model: PooledModel) -> dict[str, Any]:
     """The JSON document as Python objects. Raises ExportError as `export_xgboost` does."""
-    if model.missing_strategy == PROBABILISTIC:
+    if model.missing_strategy in INEXPRESSIBLE:
         raise ExportError(
-            f"exporting to XGBoost: found missing_strategy={PROBABILISTIC!r}, which sends rows down both branches and "
-            "XGBoost cannot express; train with another strategy, or predict with vfxgb"
+            f"exporting to XGBoost: found missing_strategy={model.missing_strategy!r}, which "
+            f"{INEXPRESSIBLE[model.missing_strategy]} and XGBoost cannot express; train with another strategy, or "
+            "predict with vfxgb"
         )
     if model.has_private_stage:
         raise ExportError(

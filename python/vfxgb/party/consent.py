@@ -16,6 +16,7 @@ import msgspec
 from vfxgb.contract.messages import Setup
 from vfxgb.errors import ConsentError, UnknownNameError
 from vfxgb.files import write_atomically
+from vfxgb.model.shares import CONDITIONAL
 from vfxgb.party.folder import PartyFolder
 from vfxgb.party.messages import TrainRequest
 from vfxgb.party.sections import ConsentSection
@@ -97,6 +98,11 @@ class Consent:
 
     def setup(self, setup: Setup) -> None:
         """Raise ConsentError in the same way for the set-up of a run, which is what binds."""
+        if self.section.prediction == "hidden" and setup.missing_strategy == CONDITIONAL:
+            raise self._refusal(
+                f"missing_strategy = {CONDITIONAL!r}, whose predictions cannot be hidden",
+                "another one, as it agrees to hidden predictions only (prediction)",
+            )
         self._run(setup, setup.n_rounds * setup.n_outputs)
 
     def _run(self, asked: TrainRequest | Setup, n_trees: int) -> None:

@@ -16,7 +16,7 @@ from vfxgb.party.session import Session, prediction_talk, welcome
 from vfxgb.party.tables import agreed
 from vfxgb.predict.hidden_answers import HiddenSide, connect_hidden_side
 from vfxgb.predict.hidden_shape import HiddenShape
-from vfxgb.predict.messages import Routed
+from vfxgb.predict.messages import Leaned, Routed
 from vfxgb.predict.paths import most_comparisons
 from vfxgb.predict.sides import follow_prediction
 from vfxgb.routing.messages import HiddenRouted
@@ -67,7 +67,7 @@ class PredictionAnswers:
             self._write_ledger()
 
     def _count(self, message: Message) -> None:
-        self._comparisons += message.amount() if isinstance(message, (Routed, HiddenRouted)) else 0
+        self._comparisons += message.amount() if isinstance(message, (Routed, Leaned, HiddenRouted)) else 0
 
     def _most_comparisons(self) -> int:
         """The most that one row is told: of its path, or, where that is hidden, one for each tree and level."""

@@ -2,8 +2,9 @@
 
 At every level each row stands before one node of each tree. The active party tests its own splits and asks each
 passive party about that party's nodes of the level, all in one message. With "probabilistic" handling of missing values
-a row whose value is missing goes down both branches, weighted by their training cover (SecureBoost). Questions are open
-(open_line.py) or hidden (hidden_line.py).
+a row whose value is missing goes down both branches, weighted by their training cover (SecureBoost); with "conditional"
+handling each party also says which way its rows lean (model/leanings.py). Questions are open (open_line.py) or hidden
+(hidden_line.py).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.model.shares import LEAF, ActiveShare, TreeShape
+from vfxgb.model.leanings import Leans, left_shares
+from vfxgb.model.shares import BOTH_WAYS, CONDITIONAL, LEAF, ActiveShare, TreeShape
 from vfxgb.predict.block import Answer, Mask
 from vfxgb.predict.hidden_line import HiddenLine, HiddenLines
 from vfxgb.predict.hidden_shape import MAX_HELD_BITS
@@ -67,7 +69,11 @@ class ActivePredictor:
 
     @property
     def _both_ways(self) -> bool:
-        return self.share.missing_strategy == "probabilistic"
+        return self.share.missing_strategy in BOTH_WAYS
+
+    @property
+    def _leaning(self) -> bool:
+        return self.share.missing_strategy == CONDITIONAL
 
     def margins(self) -> NDArray[np.float64]:
         """Margins float64[n_rows, n_outputs]: leaf weights in the order of the trees, then the start margin."""
@@ -161,7 +167,9 @@ class ActivePredictor:
         for party in dict.fromkeys((*inner, *asked)):
             if (question := asked[party]) is not None:
                 visits = inner.get(party, [])
-                ahead += self._after(visits, self._lines[party].read(question, depth, block, visits))
+                answers = self._lines[party].read(question, depth, block, visits)
+                leans = self._lines[party].read_leans(depth, answers) if self._leaning else None
+                ahead += self._after(visits, answers, leans)
         return ahead
 
     def _test(self, visits: Sequence[Visit], block: slice) -> list[Visit]:
@@ -171,34 +179,55 @@ class ActivePredictor:
         first, count = block.start, block.stop - block.start
         sets = [None if len(visit.rows) == count else visit.rows for visit in visits]
         records = [visit.record for visit in visits]
-        return self._after(visits, self.tester.test(records, sets, first, count, self._both_ways))
+        answers = self.tester.test(records, sets, first, count, self._both_ways)
+        leans = None
+        if self._leaning:
+            lacking = [visit.rows[missing] for visit, (_, missing) in zip(visits, answers, strict=True)]
+            leans = self.tester.leans(records, lacking, first, count)
+        return self._after(visits, answers, leans)
 
-    def _after(self, visits: Sequence[Visit], answers: Sequence[Answer]) -> list[Visit]:
-        """The visits that follow others."""
+    def _after(self, visits: Sequence[Visit], answers: Sequence[Answer], leans: Sequence[Leans] | None) -> list[Visit]:
+        """The visits that follow others. `leans`: of the missing values of each answer, None if nothing says them."""
         ahead: list[Visit] = []
-        for visit, (left, missing) in zip(visits, answers, strict=True):
-            ahead += self._branches(visit, left, missing)
+        for place, (visit, (left, missing)) in enumerate(zip(visits, answers, strict=True)):
+            ahead += self._branches(visit, left, missing, None if leans is None else leans[place])
         return ahead
 
     def _visit(self, tree: int, node: int, rows: Rows, weight: NDArray[np.float64] | None) -> Visit:
         return Visit(tree, node, int(self.share.trees[tree].record[node]), rows, weight)
 
-    def _branches(self, visit: Visit, left: Mask, missing: Mask | None) -> list[Visit]:
+    def _branches(self, visit: Visit, left: Mask, missing: Mask | None, leans: Leans | None) -> list[Visit]:
         """The visits that follow one: left and right, empty ones left out."""
         tree = self.share.trees[visit.tree]
         visits = []
-        for child, goes in ((int(tree.left[visit.node]), left), (int(tree.right[visit.node]), ~left)):
+        both = missing is not None and bool(missing.any())
+        shares = _branch_shares(tree, visit.node, leans) if both else (None, None)
+        sides = ((int(tree.left[visit.node]), left), (int(tree.right[visit.node]), ~left))
+        for (child, goes), share in zip(sides, shares, strict=True):
             weight = visit.weight
-            if missing is not None and missing.any():
+            if missing is not None and share is not None:
                 goes = goes | missing  # noqa: PLW2901 - a row with a missing value goes both ways
-                share = float(tree.cover[child]) / float(tree.cover[visit.node])
-                weight = np.where(missing, share, 1.0) * (1.0 if weight is None else weight)
+                own = np.ones(len(missing))
+                own[missing] = share
+                weight = own if weight is None else own * weight
             # Positions first: a mask costs several times as much.
             chosen = np.flatnonzero(goes)
             if len(chosen):
                 part = None if weight is None else weight.take(chosen)
                 visits.append(self._visit(visit.tree, child, visit.rows.take(chosen), part))
         return visits
+
+
+def _branch_shares(
+    tree: TreeShape, node: int, leans: Leans | None
+) -> tuple[float | NDArray[np.float64], float | NDArray[np.float64]]:
+    """The weights of the left and the right branch of rows whose value is missing, by cover and leans if there are."""
+    left, right = (float(tree.cover[child]) for child in (tree.left[node], tree.right[node]))
+    if leans is None:
+        whole = float(tree.cover[node])
+        return left / whole, right / whole
+    share = left_shares(left, right, leans)
+    return share, 1.0 - share
 
 
 def _add_leaves(sums: NDArray[np.float64], arrivals: Sequence[Sequence[Visit]], trees: Sequence[TreeShape]) -> None:

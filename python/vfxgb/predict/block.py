@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.data.column_regressions import ColumnRegressions, Columns
 from vfxgb.data.source import Source
 from vfxgb.data.table import Float32Array
 from vfxgb.errors import EngineError
@@ -27,24 +28,51 @@ Answer: TypeAlias = tuple[Mask, Mask | None]
 
 @dataclass(frozen=True)
 class Column:
-    """A feature that splits test: its `name`, and what stands in for a missing value, None for nothing."""
+    """A feature that splits test: its `name`, and what stands in for a missing value: a number, or what `regression`
+    makes of the row's other values, or nothing.
+    """
 
     name: str
     fill: float | None
+    regression: "Regression | None" = None
 
     def read(self, source: Source, first: int, stop: int) -> Float32Array:
         """Its values in rows first to stop - 1."""
         values = source.column(self.name, first, stop)
         if self.fill is not None:
             values[np.isnan(values)] = self.fill
+        if self.regression is not None:
+            others = self.regression
+            others.regressions.fill(others.feature, values, others.columns(source, first, stop))
         return values
+
+
+@dataclass(frozen=True)
+class Regression:
+    """How one feature, by its position, is predicted from the party's others, which have these names."""
+
+    feature: int
+    names: tuple[str, ...]
+    regressions: ColumnRegressions
+
+    def columns(self, source: Source, first: int, stop: int) -> Columns:
+        """The features in rows first to stop - 1, as they are in the source."""
+        return lambda other: source.column(self.names[other], first, stop)
+
+    def scores(self, source: Source, first: int, stop: int) -> NDArray[np.float64]:
+        """What is expected of the feature in these rows, on the scale of regressions."""
+        return self.regressions.scores(self.feature, self.columns(source, first, stop), stop - first)
 
 
 def columns_of(records: SplitRecords) -> dict[int, Column]:
     """The features that a party's splits test, by position, ascending."""
     fills: Sequence[float | None] = (None,) * len(records.features) if records.fill is None else records.fill
+    names, predicted = records.features, records.regressions
     return {
-        feature: Column(records.features[feature], fills[feature]) for feature in np.unique(records.feature).tolist()
+        feature: Column(
+            names[feature], fills[feature], None if predicted is None else Regression(feature, names, predicted)
+        )
+        for feature in np.unique(records.feature).tolist()
     }
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from vfxgb.errors import MessageError, ShareMismatchError
-from vfxgb.model.shares import PassiveShare, SplitPaths
+from vfxgb.model.shares import CONDITIONAL, PassiveShare, SplitPaths
 from vfxgb.predict.hidden_bits import HiddenSplits, PartBits
 from vfxgb.predict.hidden_shape import MAX_HELD_BITS, HiddenShape
 from vfxgb.predict.messages import HiddenGroups
@@ -61,6 +61,11 @@ def announced_splits(side: HiddenSide, share: PassiveShare, announced: HiddenGro
         raise ShareMismatchError(
             f"{what}: this party's share is of an earlier version and does not say where its splits stand in the "
             "trees, so that nothing can be hidden; train the model again"
+        )
+    if paths.missing_strategy == CONDITIONAL:
+        raise ShareMismatchError(
+            f"{what}: found a hidden prediction with a model of missing_strategy={CONDITIONAL!r}, whose weights of "
+            "branches are more than the bits that hidden predictions transfer; wanted an open one"
         )
     if announced.n_trees < 0:
         raise MessageError(f"{what}: found a prediction by {announced.n_trees} trees, wanted 0 or more")

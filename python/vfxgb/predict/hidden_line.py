@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.errors import MessageError
-from vfxgb.model.shares import ActiveShare
+from vfxgb.errors import MessageError, ParameterError
+from vfxgb.model.leanings import Leans
+from vfxgb.model.paths import paths_in_trees
+from vfxgb.model.shares import CONDITIONAL, ActiveShare
 from vfxgb.predict.block import Answer
-from vfxgb.predict.hidden_shape import HiddenLevel, HiddenShape, paths_in_trees
+from vfxgb.predict.hidden_shape import HiddenLevel, HiddenShape
 from vfxgb.predict.messages import HiddenGroups, PredictionReady
 from vfxgb.predict.visits import Visit
 from vfxgb.routing import Asked, Question, RoutingReceiver, RoutingSettings, connect_receivers
@@ -63,8 +65,15 @@ def connect_hidden(
     """Set up hidden routing with every passive party of a model, each of which calls connect_hidden_side.
 
     `stock_rows`: rows whose transfers are made now, and made again when they are used up, for questions about few rows;
-    silent ones need none. Raises TransferError, PeerError.
+    silent ones need none. Raises TransferError, PeerError, and ParameterError for a model that sends rows with missing
+    values both ways by what each party observes of them: passive parties would have to say more than bits.
     """
+    if share.missing_strategy == CONDITIONAL:
+        raise ParameterError(
+            f"{share.party} predicting: found a hidden prediction with a model of missing_strategy={CONDITIONAL!r}, "
+            "whose weights of branches are more than the bits that hidden predictions transfer; predict openly, or "
+            "train with another missing_strategy, such as 'probabilistic'"
+        )
     if settings is not None and settings.kind == "silent":
         stock_rows = 0
     stock = {}
@@ -163,6 +172,10 @@ class HiddenLine:
             (asked.bits[group, 0].take(visit.rows), asked.bits[group, 1].take(visit.rows) if both else None)
             for visit, group in zip(visits, groups, strict=True)
         ]
+
+    def read_leans(self, depth: int, answers: Sequence[Answer]) -> list[Leans]:
+        """See Line: connect_hidden refuses models that have any."""
+        raise NotImplementedError
 
     def _read_part(self, asked: "_Level", block: slice) -> None:
         """Read the answer that comes next."""

@@ -7,19 +7,16 @@ cannot reach by the party's own answers above are 0. Where rows with missing val
 several splits of a tree, and each split is a group of its own, with two bits: goes left, is missing.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.model.shares import SplitPaths, TreeShape
+from vfxgb.model.shares import SplitPaths
 from vfxgb.routing import Level
 
 Numbers = NDArray[np.int32]
-# The tree of a record that stands in none.
-NO_TREE = np.iinfo(np.int32).max
 # Bits that a passive party holds for rows that are on their way, one for each of them and each of its splits.
 MAX_HELD_BITS = 1 << 31
 
@@ -103,25 +100,6 @@ class HiddenShape:
             for level in self.levels
         ]
         return np.concatenate(rows) if rows else np.zeros((0, 3), dtype=np.int32)
-
-
-def paths_in_trees(trees: Sequence[TreeShape], party: int, missing_strategy: str) -> SplitPaths:
-    """Where the splits of a party (its position in ActiveShare.parties) stand, as the active party's trees say."""
-    places: dict[int, tuple[int, int, int]] = {}
-    for number, tree in enumerate(trees):
-        depths, aboves = [0] * tree.n_nodes, [-1] * tree.n_nodes
-        owners, records = tree.party.tolist(), tree.record.tolist()
-        for node, parent in enumerate(tree.parent.tolist()):
-            if parent >= 0:
-                side = int(tree.right[parent]) == node
-                depths[node] = depths[parent] + 1
-                aboves[node] = 2 * records[parent] + side if owners[parent] == party else aboves[parent]
-            if owners[node] == party:
-                places[records[node]] = number, depths[node], aboves[node]
-    table = np.full((max(places, default=-1) + 1, 3), (NO_TREE, 0, -1), dtype=np.int32)
-    for record, place in places.items():
-        table[record] = place
-    return SplitPaths(missing_strategy, *np.ascontiguousarray(table.T))
 
 
 def _level(paths: SplitPaths, depth: int, records: Numbers) -> HiddenLevel:

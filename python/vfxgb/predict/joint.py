@@ -39,13 +39,15 @@ def predict_margin(
     """Margins float64[n, n_outputs] of the rows of `tables` (one per party, same rows in the same order).
 
     `n_rounds`: use the first so many rounds; None is best_iteration + 1 where early stopping set it, else all.
-    missing_strategy="probabilistic" sends a row with a missing value down both branches, weighted by cover.
+    missing_strategy="probabilistic" sends a row with a missing value down both branches, weighted by cover;
+    "conditional" weights them by the row's other values at the split's party as well, and cannot be `hidden`.
     `threads`: None or at least 1; each party tests its splits in one thread, whatever it says.
     `observer` is told of every message (Ledger.record is one). `engines`: where parties' rows are read and tested; the
     others' are in this process (see lead_prediction). `what`: "leaves" predicts those instead; see predict_leaves.
     `hidden`: passive parties do not learn which of their splits a row reaches (True, or how; vfxgb.routing); the result
     is the same.
-    Raises ShareMismatchError (shares of different runs, or one missing), ColumnNameError, AlignmentError (rows differ).
+    Raises ShareMismatchError (shares of different runs, or one missing), ColumnNameError, AlignmentError (rows differ),
+    ParameterError (a hidden prediction of "conditional").
     """
     check_together(active_share, passive_shares)
     for party in active_share.parties:
@@ -80,7 +82,8 @@ def predict_leaves(
 ) -> NDArray[np.int32]:
     """The leaf of each row in each tree, int32[n, trees], numbers within the tree (XGBoost's `apply`).
 
-    With missing_strategy="probabilistic" a row may end in several leaves: that of the largest weight counts.
+    With missing_strategy="probabilistic" or "conditional" a row may end in several leaves: that of the largest
+    weight counts.
     `how`: the other arguments of predict_margin; errors as there.
     """
     return predict_margin(active_share, passive_shares, tables, what="leaves", **how)

@@ -100,6 +100,30 @@ class Routed(Message, frozen=True, forbid_unknown_fields=True):
         return self.n_answers
 
 
+class Leaned(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active, after Routed where the model weights both ways by what each party observes of a row.
+
+    For each of `n_values` missing values of that answer, in its order, one step of the lean (model/leanings.py), int8
+    in `leans`.
+    """
+
+    TAG = "leaned"
+    MAX_BYTES = BULK_BYTES
+    REVEALS = Reveals(
+        "which of 16 classes a row is in by the sender's guess of its missing value, a function of the row's other "
+        "values at the sender, as far as classes lean differently",
+        "missing values",
+    )
+
+    depth: int
+    n_values: int
+    leans: Bulk
+
+    def amount(self) -> int:
+        """Count the missing values."""
+        return self.n_values
+
+
 class ClosePrediction(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, last."""
 
@@ -107,7 +131,14 @@ class ClosePrediction(Message, frozen=True, forbid_unknown_fields=True):
     REVEALS = NOTHING
 
 
-PREDICTION_MESSAGES: tuple[type[Message], ...] = (OpenPrediction, PredictionReady, Route, Routed, ClosePrediction)
+PREDICTION_MESSAGES: tuple[type[Message], ...] = (
+    OpenPrediction,
+    PredictionReady,
+    Route,
+    Routed,
+    Leaned,
+    ClosePrediction,
+)
 # Of hidden predictions: nothing that names a split or a row may pass.
 HIDDEN_PREDICTION_MESSAGES: tuple[type[Message], ...] = (
     OpenPrediction,

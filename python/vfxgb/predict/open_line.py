@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from vfxgb.errors import MessageError
+from vfxgb.model.leanings import MAX_LEAN, Leans
 from vfxgb.predict.block import Answer, Mask, unpack_mask
-from vfxgb.predict.messages import Route, Routed
+from vfxgb.predict.messages import Leaned, Route, Routed
 from vfxgb.predict.routing import pack_rows
 from vfxgb.predict.visits import Visit
 from vfxgb.transport.channel import Channel
@@ -55,6 +56,21 @@ class OpenLine:
         if not self.both_ways:
             return [(mask, None) for mask in left]
         return list(zip(left, np.split(missing, ends[:-1]), strict=True))
+
+    def read_leans(self, depth: int, answers: Sequence[Answer]) -> list[Leans]:
+        """See Line."""
+        message = self.channel.recv(Leaned)
+        what = f"reading the leans of {self.channel.peer}, level {depth}"
+        ends = np.cumsum([0 if missing is None else int(np.count_nonzero(missing)) for _, missing in answers])
+        if (message.depth, message.n_values) != (depth, int(ends[-1])):
+            raise MessageError(
+                f"{what}: found {message.n_values} leans of level {message.depth}, wanted {ends[-1]} of this one, one "
+                "for each missing value; the peer deviates, or its version differs"
+            )
+        leans = unpack_array(message.leans, np.int8, (int(ends[-1]),), what)
+        if len(leans) and int(np.abs(leans.astype(np.int16)).max()) > MAX_LEAN:
+            raise MessageError(f"{what}: found a lean of more than {MAX_LEAN} steps; the peer deviates")
+        return np.split(leans, ends[:-1])
 
 
 def _bits(data: Bulk, count: int, what: str) -> Mask:

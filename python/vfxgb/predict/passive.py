@@ -1,6 +1,6 @@
 """A passive party in joint prediction: it answers for its own splits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,11 +8,19 @@ from numpy.typing import NDArray
 
 from vfxgb.errors import MessageError, ShareMismatchError
 from vfxgb.model.shares import PassiveShare
-from vfxgb.predict.block import pack_answers
+from vfxgb.predict.block import Answer, pack_answers
 from vfxgb.predict.hidden_answers import HiddenAnswers, HiddenSide, announced_splits
-from vfxgb.predict.messages import ClosePrediction, HiddenGroups, OpenPrediction, PredictionReady, Route, Routed
+from vfxgb.predict.messages import (
+    ClosePrediction,
+    HiddenGroups,
+    Leaned,
+    OpenPrediction,
+    PredictionReady,
+    Route,
+    Routed,
+)
 from vfxgb.predict.paths import PathGuard
-from vfxgb.predict.routing import unpack_rows
+from vfxgb.predict.routing import Rows, unpack_rows
 from vfxgb.predict.split_evaluator import SplitTester
 from vfxgb.routing import RoutingSender
 from vfxgb.routing.messages import HiddenRoute, SilentRound, TransferStock
@@ -33,7 +41,8 @@ class PassivePredictor:
     `tester` tests this party's rows; `rows` holds their number and digest.
     `accept`: called with OpenPrediction before anything else; raises ConsentError for what the party does not agree to.
     `hidden`: the party's hidden routing, if it answers hidden predictions; None answers open ones.
-    `comparisons`: how many open questions were answered so far, one for each row of each question.
+    `comparisons`: how many open questions were answered so far, one for each row of each question and one more for
+    each missing value whose lean was told.
     """
 
     share: PassiveShare
@@ -46,6 +55,8 @@ class PassivePredictor:
 
     def __post_init__(self) -> None:
         self._guard = PathGuard(self.share.paths, len(self.share.records))
+        # The questions of the last message, and what was answered.
+        self._answered: tuple[Sequence[int], Sequence[Rows | None], Sequence[Answer]] = ((), (), ())
 
     def run(self) -> None:
         """Answer until the end. Any error is the caller's to pass on to the active party."""
@@ -70,6 +81,8 @@ class PassivePredictor:
             if isinstance(message, ClosePrediction):
                 return
             self.channel.send(self._answer(message, with_missing))
+            if self.share.records.leanings is not None:
+                self.channel.send(self._leaned(message))
 
     def _check_hidden(self, opening: OpenPrediction) -> None:
         if opening.hidden != (self.hidden is not None):
@@ -137,7 +150,19 @@ class PassivePredictor:
         count = int(sizes.sum(dtype=np.int64))
         self.comparisons += count
         packed = pack_bytes(b"") if missing is None else pack_array(missing)
+        self._answered = records, sets, answers
         return Routed(route.depth, n_answers=count, left=pack_array(left), missing=packed)
+
+    def _leaned(self, route: Route) -> Leaned:
+        """Which way the rows lean whose value is missing by the answer that was sent last."""
+        records, sets, answers = self._answered
+        everyone = np.arange(route.count, dtype=np.int32)
+        lacking = [
+            (everyone if rows is None else rows)[missing] for rows, (_, missing) in zip(sets, answers, strict=True)
+        ]
+        leans = np.concatenate(self.tester.leans(records, lacking, route.first, route.count))
+        self.comparisons += len(leans)
+        return Leaned(route.depth, n_values=len(leans), leans=pack_array(leans))
 
     def _questions(self, route: Route, what: str) -> tuple[list[int], NDArray[np.int32]]:
         """(records, rows of each) of a message that has at most one question about each record of this party.

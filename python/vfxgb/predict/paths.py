@@ -8,9 +8,9 @@ at each of them; what the row did at splits of other parties it does not know. S
     a split only where the next of its own splits above was answered last, and sent the row to that side.
 
 Splits that lie below different branches of somebody else's split are thus never both answered for one row. Where rows
-with missing values go both ways (missing_strategy="probabilistic") a row may stand before several splits of a level:
-then each split is answered at most once for a row, and only where its own split above sent the row there, or found its
-value missing.
+with missing values go both ways (missing_strategy="probabilistic" or "conditional") a row may stand before several
+splits of a level: then each split is answered at most once for a row, and only where its own split above sent the row
+there, or found its value missing.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.errors import MessageError
-from vfxgb.model.shares import SplitPaths
+from vfxgb.model.shares import CONDITIONAL, SplitPaths
 from vfxgb.predict.block import Answer, Mask, Packed, unpack_mask
 from vfxgb.predict.routing import Rows
 
@@ -27,9 +27,10 @@ REMEDY = "a prediction answers the path of each row and no more; the peer deviat
 
 
 def most_comparisons(paths: SplitPaths) -> int:
-    """The most splits of a party that PathGuard lets one row ask about, over all trees."""
+    """The most that a party tells of one row by the questions that PathGuard lets pass, over all trees."""
     if paths.both_ways:
-        return len(paths.tree)
+        # Where rows lean, a missing value is told with its lean, which counts as a comparison of its own.
+        return len(paths.tree) * (2 if paths.missing_strategy == CONDITIONAL else 1)
     # A split comes after the one above it, so that one walk is enough.
     lengths: list[int] = []
     longest: dict[int, int] = {}

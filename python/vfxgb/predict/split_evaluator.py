@@ -18,8 +18,19 @@ from vfxgb.data.source import Source
 from vfxgb.data.table import Float32Array, Table, refuse_other_features
 from vfxgb.engine.base import Engine, ShardHandle
 from vfxgb.engine.table import source_of
+from vfxgb.model.leanings import Leanings, Leans
 from vfxgb.model.shares import SplitRecords
-from vfxgb.predict.block import Answer, Mask, Questions, answer, columns_of, compare, read_block, unpack_mask
+from vfxgb.predict.block import (
+    Answer,
+    Mask,
+    Questions,
+    Regression,
+    answer,
+    columns_of,
+    compare,
+    read_block,
+    unpack_mask,
+)
 from vfxgb.predict.routing import Rows, pack_rows
 
 # What a row takes in memory while questions about it are answered: a column as it is read, row numbers, answers.
@@ -38,6 +49,9 @@ class SplitTester(Protocol):
         on. Rows are ascending. Without `with_missing` the second is None.
         """
 
+    def leans(self, records: Sequence[int], sets: Sequence[Rows], first: int, count: int) -> list[Leans]:
+        """Per question the leans of rows whose value is missing, by SplitRecords.leanings; arguments as for `test`."""
+
     def rows_at_most(self, row_bytes: int) -> int | None:
         """See Engine: for rows of so many bytes that are held here."""
 
@@ -51,13 +65,16 @@ def split_tester(records: SplitRecords, table: Table | Source, engine: Engine | 
     if isinstance(table, Table):
         aligned = table.align(records.features, "prediction")
         # The model's fills stand in for any that the table brings.
-        table = aligned if records.fill is None else aligned.with_fills((None,) * aligned.n_features)
+        table = aligned.with_fills((None,) * aligned.n_features) if records.imputed else aligned
     else:
         refuse_other_features(table.names, records.features, "prediction", table.party)
-    if engine is None or len(records) == 0:
+    # Which way rows lean takes all columns of a row: they are read here, a block at a time, wherever they lie.
+    if engine is None or len(records) == 0 or records.leanings is not None:
         yield HereTester(records, table)
         return
-    used = [column.name for column in columns_of(records).values()]
+    used = list(records.features)
+    if records.regressions is None:
+        used = [column.name for column in columns_of(records).values()]
     source = source_of(table.select(used), engine) if isinstance(table, Table) else table
     try:
         yield EngineTester(records, source, engine)
@@ -75,13 +92,13 @@ class HereTester:
         self._wanted = columns_of(records)
         self._block = (0, 0)
         self._columns: dict[int, Float32Array] = {}
+        self._strata: dict[int, NDArray[np.intp]] = {}
 
     def test(
         self, records: Sequence[int], sets: Sequence[Rows | None], first: int, count: int, with_missing: bool
     ) -> list[Answer]:
         """See SplitTester."""
-        if (first, count) != self._block:
-            self._block, self._columns = (first, count), {}
+        self._enter(first, count)
         own = self._records
         return [
             compare(
@@ -94,9 +111,33 @@ class HereTester:
             for record, rows in zip(records, sets, strict=True)
         ]
 
+    def leans(self, records: Sequence[int], sets: Sequence[Rows], first: int, count: int) -> list[Leans]:
+        """See SplitTester."""
+        self._enter(first, count)
+        own = self._records
+        assert own.leanings is not None  # noqa: S101 - who asks knows that the records have them
+        return [
+            own.leanings.of_strata(record, self._classes(own.leanings, int(own.feature[record])).take(rows))
+            for record, rows in zip(records, sets, strict=True)
+        ]
+
     def rows_at_most(self, row_bytes: int) -> int | None:  # noqa: ARG002 - no limit is known
         """See SplitTester."""
         return None
+
+    def _enter(self, first: int, count: int) -> None:
+        if (first, count) != self._block:
+            self._block, self._columns, self._strata = (first, count), {}, {}
+
+    def _classes(self, leanings: Leanings, feature: int) -> NDArray[np.intp]:
+        """The classes of the block's rows by what is expected of a feature."""
+        strata = self._strata.get(feature)
+        if strata is None:
+            first, count = self._block
+            expected = Regression(feature, self._records.features, leanings.regressions)
+            scores = expected.scores(self._source, first, first + count)
+            strata = self._strata[feature] = leanings.strata(feature, scores)
+        return strata
 
     def _column(self, feature: int) -> Float32Array:
         values = self._columns.get(feature)
@@ -144,6 +185,10 @@ class EngineTester:
             size = int(self._edges[shard + 1] - self._edges[shard])
             asked += [self._ask(shard, size, numbers, some, with_missing) for some in _calls(parts, size)]
         return self._joined(asked, len(sets))
+
+    def leans(self, records: Sequence[int], sets: Sequence[Rows], first: int, count: int) -> list[Leans]:
+        """See SplitTester: not on shards; split_tester does not choose this class where there are leanings."""
+        raise NotImplementedError
 
     def rows_at_most(self, row_bytes: int) -> int | None:
         """See SplitTester."""

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.model.leanings import Leans
 from vfxgb.predict.block import Answer
 from vfxgb.predict.routing import Rows
 
@@ -40,3 +41,9 @@ class Line(Protocol):
 
     def read(self, asked: Any, depth: int, block: slice, visits: Sequence[Visit]) -> list[Answer]:
         """The answers about the visits. Questions are read in the order in which they were asked."""
+
+    def read_leans(self, depth: int, answers: Sequence[Answer]) -> list[Leans]:
+        """The leans of rows whose value is missing, one array for each of the answers just read.
+
+        Only for models that weight both ways by what each party observes of a row.
+        """

@@ -71,7 +71,7 @@ def _tree(
         feature = int(records.feature[number])
         name[node] = places[records.features[feature]]
         cut[node] = _short(float(records.cut[number]))
-        left[node] = int(records.default_left[number]) if records.fill is None else -1
+        left[node] = int(records.default_left[number]) if not records.imputed else -1
     return {
         "owner": tree.party.tolist(),
         "record": tree.record.tolist(),

@@ -25,21 +25,24 @@ from vfxgb.contract import (
     RunFacts,
 )
 from vfxgb.contract.messages import Commit, Finish, Prepare, Ready, Sealed, Setup, Stored
-from vfxgb.data.source import Source
+from vfxgb.data.impute import StandIns
+from vfxgb.data.source import Source, as_table
 from vfxgb.data.table import Table
 from vfxgb.data.target import TargetSource
 from vfxgb.dp.event import Event
 from vfxgb.engine.base import Engine
 from vfxgb.errors import MessageError
 from vfxgb.metric import Metric, make_metrics, maximised
+from vfxgb.model.paths import paths_in_trees
 from vfxgb.model.seal import seal_active
-from vfxgb.model.shares import ActiveShare, SplitRecords
+from vfxgb.model.shares import CONDITIONAL, ActiveShare, SplitRecords
 from vfxgb.numeric.fixed_point import fraction_bits
 from vfxgb.objective import Objective, make_objective
 from vfxgb.runtime.ledger import LeafPurity
 from vfxgb.train.active_checkpoints import ActiveCheckpoints, Grown
 from vfxgb.train.callbacks import TRAINING_ROWS, EvalsLog, TrainingState
 from vfxgb.train.digests import table_digest
+from vfxgb.train.leanings import with_leanings
 from vfxgb.train.placing import Placed, Placing, check_fits, place_rows
 from vfxgb.train.plan import ActiveHooks, RunPlan
 from vfxgb.train.releases import PrivacyFolder
@@ -131,7 +134,7 @@ class ActiveParty:
         self._base_margin = target.start(start)
         self._grown = Grown(target, params.learning_rate, [])
         self._keeper.restore(self._grown, len(self._parties))
-        self._fill: tuple[float, ...] | None = None
+        self._fill: StandIns | None = None
         self._role: ActiveRole | HiddenActiveRole | None = None
 
     @property
@@ -429,9 +432,17 @@ class ActiveParty:
             missing_strategy=self._params.missing_strategy,
             params=plain_params(self._params),
             trees=tuple(self._grown.trees),
-            records=SplitRecords.of(self._given.table.names, self._own.records, self._fill),
+            records=self._records(),
             best_iteration=state.best_iteration,
         )
+
+    def _records(self) -> SplitRecords:
+        given, strategy = self._given, self._params.missing_strategy
+        records = SplitRecords.of(given.table.names, self._own.records, self._fill)
+        if strategy != CONDITIONAL:
+            return records
+        paths = paths_in_trees(self._grown.trees, self._parties.index(self.party), strategy)
+        return with_leanings(records, paths, as_table(given.table), given.n_train)
 
     def _seal(self, state: TrainingState) -> ActiveShare:
         share = self._share(state)

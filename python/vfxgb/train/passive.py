@@ -32,17 +32,20 @@ from vfxgb.contract import (
     ProtocolSpec,
 )
 from vfxgb.contract.messages import Commit, EndRound, Finish, Prepare, Ready, RoundKept, Sealed, Setup, Stored
-from vfxgb.data.source import Source
+from vfxgb.data.impute import StandIns
+from vfxgb.data.source import Source, as_table
 from vfxgb.data.table import Table
 from vfxgb.dp.event import Event
 from vfxgb.engine.base import Engine
 from vfxgb.errors import MessageError, ProtocolParameterError
 from vfxgb.model.seal import commit
-from vfxgb.model.shares import PassiveShare, Seal
+from vfxgb.model.shares import CONDITIONAL, PassiveShare, Seal
 from vfxgb.numeric.fixed_point import MAX_FRACTION_BITS
+from vfxgb.params import MISSING_STRATEGIES
 from vfxgb.protocols import protocol_by_name
 from vfxgb.train.checkpoint import DIGEST_BYTES, BegunRounds
 from vfxgb.train.digests import table_digest
+from vfxgb.train.leanings import with_leanings
 from vfxgb.train.passive_checkpoints import PassiveCheckpoints
 from vfxgb.train.passive_hidden import HiddenRounds
 from vfxgb.train.passive_rounds import Handlers, PassiveRun
@@ -113,7 +116,7 @@ class PassiveParty:
         self._keeper = PassiveCheckpoints(
             party, run_id, channel.peer, hooks, self.events, self.disclosed, given.privacy, given.ids
         )
-        self._fill: tuple[float, ...] | None = None
+        self._fill: StandIns | None = None
         self._seal = Seal()
 
     @property
@@ -125,6 +128,8 @@ class PassiveParty:
         """The party's share of the model as it stands."""
         records = self._keeper.splits.records(self._given.table.names, self._fill)
         paths = self._keeper.splits.paths(self._setup.missing_strategy)
+        if self._setup.missing_strategy == CONDITIONAL:
+            records = with_leanings(records, paths, as_table(self._given.table), self._setup.n_train)
         return PassiveShare(self._run_id, self.party, records, self._seal, paths)
 
     def run(self) -> None:
@@ -173,6 +178,11 @@ class PassiveParty:
             raise MessageError(
                 f"{self.party} setting up: found {setup.n_train} training rows of {setup.n_rows}, {setup.n_outputs} "
                 f"outputs and depth {setup.max_depth}, wanted at least 1 of each and no more training rows than rows"
+            )
+        if setup.missing_strategy not in MISSING_STRATEGIES:
+            raise MessageError(
+                f"{self.party} setting up: found missing_strategy {setup.missing_strategy[:40]!r}, wanted one of "
+                f"{', '.join(MISSING_STRATEGIES)}; do both sides have the same version?"
             )
         if not 0 <= setup.hessian_shift <= MAX_FRACTION_BITS:
             raise MessageError(

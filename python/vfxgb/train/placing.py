@@ -20,6 +20,7 @@ from vfxgb.engine.base import Engine
 from vfxgb.engine.table import ShardedTable
 from vfxgb.engine.target import ShardedTarget
 from vfxgb.errors import EngineError
+from vfxgb.model.shares import CONDITIONAL
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_by_name, protocol_names
 from vfxgb.train.target import Learning, MemoryTarget, Target
@@ -134,6 +135,10 @@ def _check(spec: ProtocolSpec, missing_strategy: str, recorded: bool) -> None:
         raise _unfit(f"protocol {spec.name!r} works on rows in one process", f"use one of {', '.join(able)}")
     if missing_strategy in STRATEGIES:
         raise _unfit(f"missing_strategy={missing_strategy!r} imputes from all rows", "use 'learned'")
+    if missing_strategy == CONDITIONAL:
+        raise _unfit(
+            f"missing_strategy={missing_strategy!r} learns from all rows which way others lean", "use 'probabilistic'"
+        )
     if recorded:
         raise _unfit("a run that is recorded keeps all rows here", "record on fewer rows")
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.data.impute import StandIns
 from vfxgb.errors import CheckpointError, FormatError
 from vfxgb.model.file import check_paths
 from vfxgb.model.shares import SplitPaths, SplitRecords
@@ -70,7 +71,7 @@ class SplitLog:
             for code in above
         )
 
-    def records(self, features: tuple[str, ...], fill: tuple[float, ...] | None) -> SplitRecords:
+    def records(self, features: tuple[str, ...], fill: StandIns | None) -> SplitRecords:
         """The splits as a share holds them."""
         return SplitRecords.of(features, self._records, fill)
 

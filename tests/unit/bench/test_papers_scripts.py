@@ -172,3 +172,55 @@ def test_repeated_measurements_become_means_and_spreads(load: Loader) -> None:
     entry = speed.mean_of([figures(5.0), figures(7.0)])["4"]["points"]["128"]
     assert (entry["rows"], entry["batch"], entry["ratios"]) == (5, {"total CPU": 6.0}, {"total CPU": [0.5, 0.7]})
     assert speed.spread(entry, "total CPU") == "50% to 70%"
+
+
+def test_cells_are_removed_at_the_rate_and_high_ones_more_often(load: Loader) -> None:
+    missing = load("missing")
+    rng = np.random.default_rng(0)
+    X = np.stack([rng.normal(size=4000), rng.integers(0, 2, 4000)], axis=1).astype(np.float32)
+    for kind in (missing.AT_RANDOM, missing.HIGH_ONES):
+        gone = np.isnan(missing.without_cells(X, missing.Gaps(kind, 0.3), 0))
+        assert np.abs(gone.mean(axis=0) - 0.3).max() < 0.03
+        low, high = (gone[X[:, 0] < 0, 0].mean(), gone[X[:, 0] >= 0, 0].mean())
+        assert (high - low > 0.2) == (kind == missing.HIGH_ONES)
+        again = missing.without_cells(X, missing.Gaps(kind, 0.3), 0)
+        assert np.array_equal(np.isnan(again), gone)
+    assert not np.isnan(missing.without_cells(X, missing.Gaps(missing.NATURAL, 0.0), 0)).any()
+
+
+def test_verdicts_on_missing_values_follow_the_numbers(load: Loader) -> None:
+    missing = load("missing")
+    auc = {"learned": 0.80, "mean": 0.79, "median": 0.79, "mode": 0.78, "regression": 0.81}
+    auc |= {"probabilistic": 0.82, "conditional": 0.8205}
+    by_way = {way: [{"auc": value, "logloss": 1 - value}] * 2 for way, value in auc.items()}
+    gaps = [one.name for one in missing.cases(False)]
+    results = {"adult": dict.fromkeys(gaps, by_way)}
+    assert len(gaps) == 7
+    assert missing.compared(results, "regression", "learned")[:3] == (7, 0, 7)
+    assert missing.answer(results, "probabilistic", "learned") is True
+    assert missing.answer(results, "mean", "learned") is False
+    # Too little to count.
+    assert missing.compared(results, "conditional", "probabilistic")[:2] == (0, 0)
+    assert missing.answer(results, "conditional", "probabilistic") is False
+    assert missing.best(results, missing.AT_RANDOM) == "conditional"
+
+
+def test_purity_of_the_leaves_that_a_party_knows(load: Loader) -> None:
+    secureboost = load("secureboost")
+    labels, leaves = np.array([0, 0, 1, 1, 1, 0], np.float32), np.array([1, 1, 1, 2, 2, 3], np.int32)
+    known = np.array([False, True, True, False])
+    assert secureboost.purity_of(labels, leaves, known) == (pytest.approx(5 / 6), pytest.approx(4 / 5))
+    assert secureboost.purity_of(labels, leaves, np.zeros(4, bool))[0] == 0.0
+
+
+def test_the_first_tree_says_its_purity_by_the_corrected_formula(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VFXGB_DATA", raising=False)
+    secureboost = load("secureboost")
+    data = secureboost.draw("adult", 400, 0)
+    found = secureboost.first_tree(2, data, 1)
+    assert found["corrected"] == pytest.approx(found["counted"], abs=1e-6)
+    assert found["corrected_off"] < 1e-6 < 1e-2 < found["printed_off"]
+    assert 0.0 < found["left"] < 1.0
+    one, two = (secureboost.fit(data, "plain", {}, 2, 1, random_state=0) for _ in range(2))
+    assert secureboost.same_model(one, two)
+    assert not secureboost.same_model(one, secureboost.fit(data, "plain", {}, 3, 1))

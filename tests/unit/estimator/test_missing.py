@@ -1,10 +1,12 @@
-"""The three ways with missing values: learned direction, imputation, both branches."""
+"""The three ways to treat missing values: learned direction, imputation, both branches."""
 
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+from vfxgb.params import MISSING_STRATEGIES
 
 
 @pytest.fixture
@@ -76,6 +78,6 @@ def test_probabilistic_equals_learned_where_nothing_is_missing(make: Any, proble
 def test_a_row_with_nothing_at_all_is_predicted(make: Any, holes: Any) -> None:
     X, y = holes
     empty = np.full((2, 4), np.nan, dtype=np.float32)
-    for strategy in ("learned", "mean", "median", "mode", "probabilistic"):
+    for strategy in MISSING_STRATEGIES:
         proba = make(missing_strategy=strategy).fit(X, y).predict_proba(empty)
         assert np.isfinite(proba).all()

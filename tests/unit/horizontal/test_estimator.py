@@ -180,6 +180,8 @@ Fit = Callable[[], Any]
         (lambda: clf(quantile_bits=40).fit(PARTS), ParameterError, "quantile_bits=40"),
         (lambda: clf(fine_cells=1).fit(PARTS), ParameterError, "fine_cells=1"),
         (lambda: clf(missing_strategy="mean").fit(PARTS), ParameterError, "impute at the users"),
+        (lambda: clf(missing_strategy="regression").fit(PARTS), ParameterError, "'regression'.*impute at the users"),
+        (lambda: clf(missing_strategy="conditional").fit(PARTS), ParameterError, "'conditional'.*no user has all"),
         (lambda: clf(objective="reg:squarederror").fit(PARTS), ParameterError, "FedXGBRegressor"),
         (lambda: clf().fit(PARTS, cuts={"f0": [0.0]}), CutsError, "'f1'"),
         (lambda: clf().fit(PARTS, cuts={f"f{i}": [0.0] for i in range(4)}), CutsError, "'f3'"),

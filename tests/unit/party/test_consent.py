@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 
 from vfxgb.contract.messages import Setup
@@ -163,6 +164,14 @@ def test_a_sample_that_is_told_can_be_agreed_to():
         consent.setup(_setup(told))
     with pytest.raises(ConsentError, match="which rows GOSS chose"):
         _consent().setup(_setup(True))
+
+
+def test_predictions_that_cannot_be_hidden_are_refused_before_training():
+    setup = msgspec.structs.replace(_setup(False), missing_strategy="conditional")
+    _consent().setup(setup)
+    _consent(prediction="hidden").setup(_setup(False))
+    with pytest.raises(ConsentError, match="'conditional', whose predictions cannot be hidden, wanted another one"):
+        _consent(prediction="hidden").setup(setup)
 
 
 def test_purposes_are_compared_as_text():

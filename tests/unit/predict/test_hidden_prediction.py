@@ -12,12 +12,13 @@ from prediction_runs import DEPTH, N, data, naive_margins, over_channels, traine
 from simulated_runs import fit_tables
 from vfxgb.data.table import Table
 from vfxgb.errors import MessageError, PeerError, ShareMismatchError, TransferError, VfxgbError
+from vfxgb.model.paths import paths_in_trees
 from vfxgb.model.shares import SplitPaths
 from vfxgb.ot.silent import SilentShape
 from vfxgb.params import TrainParams
 from vfxgb.predict.hidden_bits import HiddenSplits
 from vfxgb.predict.hidden_line import HiddenLine, HiddenLines
-from vfxgb.predict.hidden_shape import HiddenShape, paths_in_trees
+from vfxgb.predict.hidden_shape import HiddenShape
 from vfxgb.predict.messages import HiddenGroups
 from vfxgb.predict.paths import most_comparisons
 from vfxgb.predict.sides import lead_prediction

@@ -53,6 +53,8 @@ CASES = {
     "classes": (3, {"objective": "multi:softprob", "num_class": 3}),
     "both ways": (3, {"missing_strategy": "probabilistic"}),
     "imputed": (2, {"missing_strategy": "mean"}),
+    "regression": (2, {"missing_strategy": "regression"}),
+    "conditional": (3, {"missing_strategy": "conditional"}),
 }
 
 

@@ -103,6 +103,8 @@ def test_what_shards_cannot_do() -> None:
         # Labels that are replaced before use are all here.
         (replace(plain, release=lambda context: None), "learned", False, "'plain' works on rows in one process"),
         (plain, "mean", False, "imputes from all rows"),
+        (plain, "regression", False, "'regression' imputes from all rows"),
+        (plain, "conditional", False, "'conditional' learns from all rows which way others lean; use 'probabilistic'"),
         (plain, "learned", True, "recorded"),
     ]
     for spec, strategy, recorded, match in refused:
