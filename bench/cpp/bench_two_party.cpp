@@ -88,15 +88,21 @@ struct Both {
 
   void make(Stocks& stocks, const Demand& demand) {
     constexpr std::size_t most = 16384;
-    for (std::size_t left = demand.tables; left > 0;) {
-      const std::size_t some = std::min(left, most);
-      const Direction::Batch batch = to_passive.make(some, 4, 2);
-      std::vector<u32> tables(some);
-      std::memcpy(tables.data(), batch.tables.data(), 4 * some);
-      stocks.active.add_tables(tables.data(), some);
-      stocks.passive.add_chosen(batch.choices.data(), batch.entries.data(), some);
-      left -= some;
-    }
+    const auto tables = [&](Direction& from, two_party::Stock& has, two_party::Stock& chooses, std::size_t left,
+                            bool large) {
+      for (; left > 0; left -= std::min(left, most)) {
+        const std::size_t some = std::min(left, most);
+        const Direction::Batch batch = large ? from.make(some, 7, 1) : from.make(some, 4, 8);
+        Words words(2 * some);
+        std::memcpy(words.data(), batch.tables.data(), 16 * some);
+        has.add_tables(words.data(), some, large);
+        chooses.add_chosen(batch.choices.data(), batch.entries.data(), some, large);
+      }
+    };
+    tables(to_passive, stocks.active, stocks.passive, demand.tables, false);
+    tables(to_active, stocks.passive, stocks.active, demand.back_tables, false);
+    tables(to_passive, stocks.active, stocks.passive, demand.large, true);
+    tables(to_active, stocks.passive, stocks.active, demand.back_large, true);
     for (std::size_t left = demand.ands; left > 0;) {
       const std::size_t some = std::min(left, 4 * most);
       Direction::Batch sent = to_passive.make(some, 1, 2), got = to_active.make(some, 1, 2);
@@ -129,7 +135,8 @@ void fail(const char* what) {
 void sign_pieces(benchmark::State& state) {
   constexpr std::size_t count = 8192;
   Both both(static_cast<unsigned>(state.range(0)));
-  const Demand demand = two_party::SignBits::demand(count, static_cast<unsigned>(state.range(1)), 2);
+  const Demand demand =
+      two_party::SignBits::demand(count, static_cast<unsigned>(state.range(1)), 2, two_party::Role::passive);
   std::size_t rounds = 0;
   for (auto _ : state) {
     Stocks stocks;
@@ -155,10 +162,11 @@ void sign_exchanges(benchmark::State& state) {
   for (auto _ : state) {
     state.PauseTiming();
     Stocks stocks;
-    both.make(stocks, two_party::SignBits::demand(count, blocks, 2));
+    both.make(stocks, two_party::SignBits::demand(count, blocks, 2, two_party::Role::passive));
     state.ResumeTiming();
-    two_party::SignBits active(two_party::Role::active, stocks.active, x, blocks, 2, 1),
-        passive(two_party::Role::passive, stocks.passive, y, blocks, 2, 1);
+    using two_party::Role;
+    two_party::SignBits active(Role::active, Role::passive, stocks.active, x, blocks, 2, 1),
+        passive(Role::passive, Role::passive, stocks.passive, y, blocks, 2, 1);
     const two_party::Bytes choices = passive.choices(), tables = active.tables(choices.data());
     passive.read_tables(tables.data());
     bytes = choices.size() + tables.size();
@@ -206,8 +214,9 @@ void tree(benchmark::State& state) {
       state.ResumeTiming();
       Stocks stocks;
       both.make(stocks, plan.demand());
-      two_party::Tournament active(plan, x.data(), own, stocks.active, 1),
-          passive(plan, y.data(), none, stocks.passive, 1);
+      two_party::Tournament active(plan, x.data(), stocks.active, 1), passive(plan, y.data(), stocks.passive, 1);
+      active.enter(own);
+      passive.enter(none);
       std::vector<two_party::ExchangeSize> sizes;
       const two_party::Shares won = play(active, passive, &sizes);
       state.PauseTiming();

@@ -16,10 +16,13 @@ using two_party::ExchangeSize;
 using two_party::Plan;
 using two_party::Role;
 using two_party::Stock;
-using Counts = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;
+using Counts = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t, std::size_t, std::size_t, std::size_t>;
 using Sizes = std::vector<std::pair<std::size_t, std::size_t>>;
 
-Counts counts_of(const Demand& demand) { return {demand.tables, demand.ands, demand.muxes, demand.triples}; }
+Counts counts_of(const Demand& demand) {
+  return {demand.tables,      demand.ands,  demand.muxes,     demand.triples,
+          demand.back_tables, demand.large, demand.back_large};
+}
 
 Sizes sizes_of(const std::vector<ExchangeSize>& exchanges) {
   Sizes out;
@@ -28,18 +31,19 @@ Sizes sizes_of(const std::vector<ExchangeSize>& exchanges) {
 }
 
 // The GIL is held while a stock changes: adding copies, and nothing else.
-void add_tables(Stock& stock, const Array<Byte>& entries) {
-  const std::size_t count = static_cast<std::size_t>(entries.size()) / sizeof(u32);
-  two_party::Pieces<u32>::List tables(count);
-  const Byte* const data = shaped(entries, {-1, sizeof(u32)}, "entries");
-  if (count > 0) std::memcpy(tables.data(), data, count * sizeof(u32));
-  stock.add_tables(tables.data(), count);
+void add_tables(Stock& stock, const Array<Byte>& entries, bool large) {
+  constexpr std::size_t bytes = sizeof(two_party::TableKeys);
+  const std::size_t count = static_cast<std::size_t>(entries.size()) / bytes;
+  Words words(2 * count);
+  const Byte* const data = shaped(entries, {-1, bytes}, "entries");
+  if (count > 0) std::memcpy(words.data(), data, count * bytes);
+  stock.add_tables(words.data(), count, large);
 }
 
-void add_chosen(Stock& stock, const Array<Byte>& choices, const Array<Byte>& entries) {
+void add_chosen(Stock& stock, const Array<Byte>& choices, const Array<Byte>& entries, bool large) {
   const py::ssize_t count = choices.size();
   stock.add_chosen(shaped(choices, {count}, "choices"), shaped(entries, {count}, "entries"),
-                   static_cast<std::size_t>(count));
+                   static_cast<std::size_t>(count), large);
 }
 
 void add_ands(Stock& stock, const Array<Byte>& sent, const Array<Byte>& received, const Array<Byte>& choices) {
@@ -83,18 +87,23 @@ py::tuple stage_cost(unsigned value_bits, py::ssize_t nodes, py::ssize_t entrant
                      unsigned arity, bool pairs) {
   const two_party::Ring ring(value_bits);
   if (group < 2 || group > two_party::max_group) throw std::invalid_argument("a group that is none");
-  if (arity < 2 || arity > 3) throw std::invalid_argument("joins of two or three at a time");
+  if ((arity < 2 || arity > 3) && (arity != two_party::lookup_arity || ring.blocks() > arity))
+    throw std::invalid_argument("joins of two or three at a time, or of seven where numbers have no more blocks");
   const two_party::StageShape shape = {positive(nodes, "nodes"), positive(entrants, "entrants"), group, pairs, arity};
-  return py::make_tuple(counts_of(shape.demand(ring)), sizes_of(shape.exchanges(ring, {code_bits, 0})));
+  return py::make_tuple(counts_of(shape.demand(ring)), sizes_of(shape.exchanges(ring, {code_bits, 0})),
+                        shape.flights(ring));
 }
 
 // A tournament changes while the GIL is not held.
 struct Tournament {
-  Tournament(const Plan& plan, const Array<u64>& shares, const Array<u64>& extra_values,
-             const Array<u64>& extra_codes, Stock& stock, py::ssize_t threads)
-      : object(plan, shaped(shares, {extent(plan.nodes), extent(plan.candidates)}, "shares"),
-               {words_of(extra_values, plan, "extra_values"), words_of(extra_codes, plan, "extra_codes")}, stock,
+  Tournament(const Plan& plan, const Array<u64>& shares, Stock& stock, py::ssize_t threads)
+      : object(plan, shaped(shares, {extent(plan.nodes), extent(plan.candidates)}, "shares"), stock,
                positive(threads)) {}
+
+  void enter(const Array<u64>& values, const Array<u64>& codes) {
+    const std::lock_guard lock(guard);
+    object.enter({words_of(values, object.plan(), "values"), words_of(codes, object.plan(), "codes")});
+  }
 
   static Words words_of(const Array<u64>& array, const Plan& plan, const char* name) {
     const u64* const data = shaped(array, {extent(plan.nodes), extent(plan.extras)}, name);
@@ -133,11 +142,12 @@ struct Tournament {
 void register_two_party(py::module_& module) {
   using py::arg;
   module.attr("carried_guard_bits") = two_party::carried_guard_bits;
+  module.attr("lookup_arity") = two_party::lookup_arity;
   module.attr("max_value_bits") = two_party::max_value_bits;
   py::class_<Stock>(module, "Stock")
       .def(py::init([](bool active) { return Stock(active ? Role::active : Role::passive); }), arg("active"))
-      .def("add_tables", add_tables, arg("entries"))
-      .def("add_chosen", add_chosen, arg("choices"), arg("entries"))
+      .def("add_tables", add_tables, arg("entries"), arg("large"))
+      .def("add_chosen", add_chosen, arg("choices"), arg("entries"), arg("large"))
       .def("add_ands", add_ands, arg("sent"), arg("received"), arg("choices"))
       .def("add_triples", add_triples, arg("keys"), arg("received"), arg("choices"), arg("others"), arg("corrections"))
       .def("add_muxes", add_muxes, arg("sent"), arg("received"), arg("choices"))
@@ -149,12 +159,14 @@ void register_two_party(py::module_& module) {
       .def_property_readonly("demand", [](const Plan& self) { return counts_of(self.demand()); })
       .def_property_readonly("exchanges", [](const Plan& self) { return sizes_of(self.exchanges()); });
   py::class_<Tournament>(module, "Tournament")
-      .def(py::init<const Plan&, const Array<u64>&, const Array<u64>&, const Array<u64>&, Stock&, py::ssize_t>(),
-           arg("plan"), arg("shares"), arg("extra_values"), arg("extra_codes"), arg("stock"), arg("threads") = 1)
+      .def(py::init<const Plan&, const Array<u64>&, Stock&, py::ssize_t>(), arg("plan"), arg("shares"), arg("stock"),
+           arg("threads") = 1)
+      .def("enter", &Tournament::enter, arg("values"), arg("codes"))
       .def_property_readonly("finished", [](const Tournament& self) { return self.object.finished(); })
       .def("send", &Tournament::send)
       .def("receive", &Tournament::receive, arg("message"))
       .def("winners", &Tournament::winners);
+  module.def("blocks", [](unsigned value_bits) { return two_party::Ring(value_bits).blocks(); }, arg("value_bits"));
   module.def("noise_limit", [](unsigned value_bits) { return two_party::Ring(value_bits).noise_limit(); },
              arg("value_bits"));
   module.def("stage_cost", stage_cost, arg("value_bits"), arg("nodes"), arg("entrants"), arg("group"),

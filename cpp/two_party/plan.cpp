@@ -1,6 +1,7 @@
 #include "two_party/plan.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <stdexcept>
 #include <string>
@@ -31,6 +32,46 @@ std::size_t StageShape::signs() const {
 
 std::size_t StageShape::selections() const { return pairs ? signs() : nodes * (entrants - winners()); }
 
+unsigned factor_chunk(std::size_t count) {
+  // Up to four take a small table. So many chunks as one more layer joins, if possible.
+  if (count <= lookup_arity) return static_cast<unsigned>(count);
+  const std::size_t even = (count + lookup_arity - 1) / lookup_arity;
+  return static_cast<unsigned>(std::clamp<std::size_t>(even, table_index_bits, lookup_arity));
+}
+
+std::vector<std::vector<LookupBatch>> StageShape::lookup_layers(const Ring& ring) const {
+  using Function = LookupBatch::Function;
+  std::vector<std::vector<LookupBatch>> out(2);
+  const unsigned blocks = ring.blocks();
+  for (unsigned block = 0; block < blocks; ++block)
+    out[0].push_back({Function::order, signs(), block_bits, blocks + 1 - block});
+  out[1].push_back({Function::carry, signs(), blocks, 1});
+  if (pairs) return out;
+  std::vector<std::array<std::size_t, lookup_arity + 1>> products;  // by layer, and by the number of factors
+  by_size(*this, [&](std::size_t size, std::size_t times) {
+    std::size_t layer = 0;
+    for (std::size_t factors = size - 1; factors > 1; ++layer) {
+      if (layer == products.size()) products.emplace_back();
+      const std::size_t chunk = factor_chunk(factors), all = nodes * times * (size - 1);
+      products[layer][chunk] += all * (factors / chunk);
+      if (factors % chunk > 1) products[layer][factors % chunk] += all;
+      factors = (factors + chunk - 1) / chunk;
+    }
+  });
+  for (const auto& counts : products) {
+    out.emplace_back();
+    for (unsigned factors = 2; factors <= lookup_arity; ++factors)
+      if (counts[factors] > 0) out.back().push_back({Function::same, counts[factors], factors, 1});
+  }
+  return out;
+}
+
+std::size_t StageShape::flights(const Ring& ring) const {
+  // One for each layer of lookups and one for the selection; or choices, tables, and what follows, packed (turns.py).
+  if (lookups()) return lookup_layers(ring).size() + 1;
+  return sign_layers(1, ring.blocks(), arity).size() + layers().size() + 2;
+}
+
 std::vector<FactorLayer> StageShape::layers() const {
   std::vector<FactorLayer> out;
   if (pairs) return out;
@@ -47,8 +88,14 @@ std::vector<FactorLayer> StageShape::layers() const {
 }
 
 Demand StageShape::demand(const Ring& ring) const {
-  Demand out = SignBits::demand(signs(), ring.blocks(), arity);
-  for (const FactorLayer& layer : layers()) out.ands += layer.pairs, out.triples += layer.triples;
+  Demand out;
+  if (lookups()) {
+    std::size_t layer = 0;
+    for (const auto& batches : lookup_layers(ring)) out += LookupLayer::demand(batches, chooser_of(layer++));
+  } else {
+    out = SignBits::demand(signs(), ring.blocks(), arity, chooser);
+    for (const FactorLayer& layer : layers()) out.ands += layer.pairs, out.triples += layer.triples;
+  }
   out.muxes = selections();
   return out;
 }
@@ -56,13 +103,25 @@ Demand StageShape::demand(const Ring& ring) const {
 std::vector<ExchangeSize> StageShape::exchanges(const Ring& ring, const CodeBits& codes) const {
   const std::size_t numbers = signs(), chosen = selections();
   const unsigned width = ring.carried_bits();
-  std::vector<ExchangeSize> out = {{0, SignBits::choices_bytes(numbers, ring.blocks())},
-                                 {SignBits::tables_bytes(numbers, ring.blocks()), 0}};
+  std::vector<ExchangeSize> out;
+  const auto tables = [&](Role by, std::size_t choices, std::size_t answer) {
+    if (by == Role::passive)
+      out.insert(out.end(), {{0, choices}, {answer, 0}});
+    else
+      out.insert(out.end(), {{choices, 0}, {0, answer}});
+  };
   const auto both = [&](std::size_t bytes) { out.push_back({bytes, bytes}); };
-  for (const JoinLayer& layer : sign_layers(numbers, ring.blocks(), arity)) both(layer.message_bytes());
-  for (const FactorLayer& layer : layers())
-    both(TripleProducts::message_bytes(layer.triples, 0, TripleProducts::Kind::product) +
-         BitProducts::message_bytes(layer.pairs, 0));
+  if (lookups()) {
+    std::size_t layer = 0;
+    for (const auto& batches : lookup_layers(ring))
+      tables(chooser_of(layer++), LookupLayer::choices_bytes(batches), LookupLayer::tables_bytes(batches));
+  } else {
+    tables(chooser, SignBits::choices_bytes(numbers, ring.blocks()), SignBits::tables_bytes(numbers, ring.blocks()));
+    for (const JoinLayer& layer : sign_layers(numbers, ring.blocks(), arity)) both(layer.message_bytes());
+    for (const FactorLayer& layer : layers())
+      both(TripleProducts::message_bytes(layer.triples, 0, TripleProducts::Kind::product) +
+           BitProducts::message_bytes(layer.pairs, 0));
+  }
   // In the first stage codes are the passive party's alone.
   out.push_back({Select::message_bytes(chosen, width, pairs ? 0 : codes.all()),
                  Select::message_bytes(chosen, width, pairs ? codes.index : codes.all())});
@@ -78,9 +137,11 @@ Plan::Plan(Ring plan_ring, std::size_t node_count, std::size_t candidate_count, 
     throw std::invalid_argument("codes of " + std::to_string(codes.index) + " + " + std::to_string(codes.extra) +
                                 " bits for " + std::to_string(candidates) + " candidates with numbers of " +
                                 std::to_string(ring.carried_bits()) + " bits; wanted 64 bits together");
-  if (!arities.empty() && (arities.size() != groups.size() + 1 ||
-                           std::any_of(arities.begin(), arities.end(), [](unsigned k) { return k < 2 || k > 3; })))
-    throw std::invalid_argument("joins of two or three at a time, one number for each stage and the pairs before");
+  const auto none = [&](unsigned k) { return (k < 2 || k > 3) && (k != lookup_arity || ring.blocks() > lookup_arity); };
+  if (!arities.empty() && (arities.size() != groups.size() + 1 || std::any_of(arities.begin(), arities.end(), none)))
+    throw std::invalid_argument(
+        "joins of two or three at a time, or of seven where numbers have no more blocks, one number for each stage and "
+        "the pairs before");
   stages.push_back({nodes, candidates, 2, true});
   std::size_t left = stages.back().winners() + extras;
   for (const unsigned group : groups) {
@@ -91,6 +152,10 @@ Plan::Plan(Ring plan_ring, std::size_t node_count, std::size_t candidate_count, 
     left = stages.back().winners();
   }
   for (std::size_t i = 0; i < arities.size(); ++i) stages[i].arity = arities[i];
+  for (std::size_t i = 1; i < stages.size(); ++i) {
+    const StageShape& before = stages[i - 1];
+    stages[i].chooser = before.flights(ring) % 2 == 0 ? before.chooser : other(before.chooser);
+  }
   if (left != 1) throw std::invalid_argument("the groups leave " + std::to_string(left) + " entrants; wanted one");
 }
 

@@ -19,6 +19,17 @@ u32 pairs_of(u64 alpha) {
   return static_cast<u32>(u64{less_fields} << (shift + 2)) | u32{2} << shift;
 }
 
+// The lower two bits of each of 16 bytes, as fields of two bits.
+u32 short_entries(const TableKeys& keys) {
+  const auto half = [](u64 x) {
+    x &= 0x0303030303030303;
+    x = (x | x >> 6) & 0x000f000f000f000f;
+    x = (x | x >> 12) & 0x000000ff000000ff;
+    return static_cast<u32>((x | x >> 24) & 0xffff);
+  };
+  return half(keys.words[0]) | half(keys.words[1]) << 16;
+}
+
 // Field I of the result is field I ^ flip of `fields`; flip was sent in the open.
 u32 reordered(u32 fields, u32 flip) {
   const auto swap = [&](u32 low, unsigned distance, unsigned bit) {
@@ -74,15 +85,16 @@ std::vector<JoinLayer> sign_layers(std::size_t count, unsigned blocks, unsigned 
   return out;
 }
 
-Demand SignBits::demand(std::size_t count, unsigned blocks, unsigned arity) {
+Demand SignBits::demand(std::size_t count, unsigned blocks, unsigned arity, Role chooser) {
   Demand out;
-  out.tables = count * blocks;
+  (chooser == Role::passive ? out.tables : out.back_tables) = count * blocks;
   for (const JoinLayer& layer : sign_layers(count, blocks, arity))
     out.ands += layer.pairs, out.triples += layer.triples;
   return out;
 }
 
-SignBits::SignBits(Role role, Stock& stock, Words numbers, unsigned blocks, unsigned arity, std::size_t threads)
+SignBits::SignBits(Role role, Role chooser, Stock& stock, Words numbers, unsigned blocks, unsigned arity,
+                   std::size_t threads)
     : role_(role),
       numbers_(std::move(numbers)),
       blocks_(blocks),
@@ -90,10 +102,10 @@ SignBits::SignBits(Role role, Stock& stock, Words numbers, unsigned blocks, unsi
       top_(block_bits * blocks),
       threads_(threads),
       pairs_(numbers_.size() * blocks) {
-  if (role == Role::active)
-    entries_ = stock.take_tables(pairs_.size());
+  if (role == chooser)
+    chosen_ = stock.take_chosen(pairs_.size(), false);
   else
-    chosen_ = stock.take_chosen(pairs_.size());
+    entries_ = stock.take_tables(pairs_.size(), false);
 }
 
 Bytes SignBits::choices() const {
@@ -101,7 +113,7 @@ Bytes SignBits::choices() const {
   Bytes flips(pairs_.size() + 1, 0);
   over_blocks(count, blocks_, threads_, [&](std::size_t j, std::size_t first, std::size_t last) {
     for (std::size_t i = first; i < last; ++i)
-      flips[j * count + i] = static_cast<u8>((numbers_[i] >> block_bits * j ^ chosen_[j * count + i]) & 15);
+      flips[j * count + i] = static_cast<u8>((numbers_[i] >> block_bits * j ^ chosen_[j * count + i].choice) & 15);
   });
   Bytes out(packed_bytes(pairs_.size(), 4));
   for (std::size_t k = 0; k < out.size(); ++k) out[k] = static_cast<u8>(flips[2 * k] | flips[2 * k + 1] << 4);
@@ -117,7 +129,7 @@ Bytes SignBits::tables(const u8* choices) {
     for (std::size_t i = first; i < last; ++i) {
       const std::size_t at = j * count + i;
       const u32 flip = choices[at / 2] >> 4 * (at % 2) & 15, alpha = ~(numbers_[i] >> block_bits * j) & 15;
-      const u32 masked = pairs_of(alpha) ^ reordered(entries_[at], flip), own = masked & 3;
+      const u32 masked = pairs_of(alpha) ^ reordered(short_entries(entries_[at]), flip), own = masked & 3;
       shares[i] = static_cast<u8>(own);
       const u32 others = (masked ^ own * less_fields) >> 2;
       writer.put(j == 0 ? even_bits(others) : others, entry_bits(j));
@@ -135,7 +147,7 @@ void SignBits::read_tables(const u8* tables) {
     u8* const shares = block(j);
     FieldReader reader(tables + tables_start(count, j) + first * entry_bits(j) / 8, end);
     for (std::size_t i = first; i < last; ++i) {
-      const u64 beta = numbers_[i] >> block_bits * j & 15, entry = chosen_[j * count + i] >> 4;
+      const u64 beta = numbers_[i] >> block_bits * j & 15, entry = chosen_[j * count + i].entry;
       const u64 fields = reader.get(entry_bits(j));
       shares[i] = static_cast<u8>(j == 0 ? (fields << 1 >> beta ^ entry) & 1 : (fields << 2 >> 2 * beta ^ entry) & 3);
     }
@@ -172,9 +184,9 @@ void SignBits::finish_layer(const u8* message) {
   const std::size_t count = numbers_.size();
   const JoinLayer layer = sign_layers(1, static_cast<unsigned>(blocks_), arity_)[0];
   const Bytes three = triples_->finish(message);
-  const Bytes two = open_->finish(message + TripleProducts::message_bytes(
-                                                layer.triples * count, layer.wide_triples * count,
-                                                TripleProducts::Kind::join));
+  const Bytes two =
+      open_->finish(message + TripleProducts::message_bytes(layer.triples * count, layer.wide_triples * count,
+                                                            TripleProducts::Kind::join));
   for (std::size_t q = 0; q < layer.triples + layer.pairs; ++q) {
     const bool triple = q < layer.triples;
     const std::size_t of_kind = triple ? q : q - layer.triples, first = 3 * layer.triples;
@@ -191,8 +203,7 @@ void SignBits::finish_layer(const u8* message) {
 
 Bytes SignBits::signs() const {
   Bytes out(numbers_.size());
-  for (std::size_t i = 0; i < out.size(); ++i)
-    out[i] = static_cast<u8>((pairs_[i] ^ numbers_[i] >> top_) & 1);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<u8>((pairs_[i] ^ numbers_[i] >> top_) & 1);
   return out;
 }
 

@@ -21,20 +21,30 @@ Stage::Stage(Role role, const Ring& ring, const StageShape& shape, const CodeBit
       entrants_(std::move(entrants)),
       stock_(stock),
       threads_(threads),
-      sign_layers_left_(sign_layers(1, ring.blocks(), shape.arity).size()) {
+      sign_layers_left_(shape.lookups() ? 0 : sign_layers(1, ring.blocks(), shape.arity).size()) {
   Words numbers = shape_.pairs ? differences().values : comparisons();
   for (u64& number : numbers) number = ring_.tested(number, role_);
-  signs_.emplace(role_, stock_, std::move(numbers), ring_.blocks(), shape_.arity, threads_);
+  if (shape_.lookups())
+    begin_orders(std::move(numbers));
+  else
+    signs_.emplace(role_, shape_.chooser, stock_, std::move(numbers), ring_.blocks(), shape_.arity, threads_);
 }
 
 Bytes Stage::send() {
   switch (step_) {
-    case Step::choices: return role_ == Role::passive ? signs_->choices() : Bytes();
-    case Step::tables: return std::move(tables_);
-    case Step::sign_layers: return signs_->layer_message(stock_);
-    case Step::product_layers: return open_products();
-    case Step::selection: return select_->message();
-    case Step::finished: break;
+    case Step::choices:
+      if (!chooses()) return {};
+      return lookups_ ? lookups_->choices() : signs_->choices();
+    case Step::tables:
+      return std::move(tables_);
+    case Step::sign_layers:
+      return signs_->layer_message(stock_);
+    case Step::product_layers:
+      return open_products();
+    case Step::selection:
+      return select_->message();
+    case Step::finished:
+      break;
   }
   return {};
 }
@@ -42,17 +52,22 @@ Bytes Stage::send() {
 void Stage::receive(const u8* message) {
   switch (step_) {
     case Step::choices:
-      if (role_ == Role::active) tables_ = signs_->tables(message);
+      if (!chooses()) tables_ = lookups_ ? lookups_->tables(message) : signs_->tables(message);
       step_ = Step::tables;
       break;
     case Step::tables:
-      if (role_ == Role::passive) signs_->read_tables(message);
+      if (lookups_) {
+        if (chooses()) lookups_->read_tables(message);
+        end_lookups();
+        break;
+      }
+      if (chooses()) signs_->read_tables(message);
       step_ = Step::sign_layers;
-      if (sign_layers_left_ == 0) end_signs();
+      if (sign_layers_left_ == 0) end_signs(signs_->signs());
       break;
     case Step::sign_layers:
       signs_->finish_layer(message);
-      if (--sign_layers_left_ == 0) end_signs();
+      if (--sign_layers_left_ == 0) end_signs(signs_->signs());
       break;
     case Step::product_layers:
       close_products(message);
@@ -61,7 +76,8 @@ void Stage::receive(const u8* message) {
       selected_ = select_->finish(message);
       step_ = Step::finished;
       break;
-    case Step::finished: break;
+    case Step::finished:
+      break;
   }
 }
 
@@ -109,8 +125,7 @@ Shares Stage::differences() const {
   return out;
 }
 
-void Stage::end_signs() {
-  const Bytes signs = signs_->signs();
+void Stage::end_signs(const Bytes& signs) {
   signs_.reset();
   if (shape_.pairs) {
     factors_ = signs;
@@ -130,18 +145,10 @@ void Stage::end_signs() {
     sign += size * (size - 1) / 2;
   });
   step_ = Step::product_layers;
-  if (shape_.layers().empty()) begin_selection();
-}
-
-// Calls body(where its factors begin, how many they are) for each f of each node.
-template <class Body>
-void Stage::over_factors(Body body) const {
-  std::size_t at = 0;
-  for (std::size_t node = 0; node < shape_.nodes; ++node)
-    for (const std::size_t count : factor_counts_) {
-      body(at, count);
-      at += count;
-    }
+  if (shape_.lookups() ? lookup_layer_ + 1 == lookup_layers_.size() : shape_.layers().empty())
+    begin_selection();
+  else if (shape_.lookups())
+    begin_product_lookups();
 }
 
 Bytes Stage::open_products() {
@@ -166,8 +173,8 @@ Bytes Stage::open_products() {
 void Stage::close_products(const u8* message) {
   const FactorLayer layer = shape_.layers()[product_layer_++];
   const Bytes three = triples_->finish(message),
-              two = products_->finish(
-                  message + TripleProducts::message_bytes(layer.triples, 0, TripleProducts::Kind::product));
+              two = products_->finish(message +
+                                      TripleProducts::message_bytes(layer.triples, 0, TripleProducts::Kind::product));
   Bytes left;
   std::size_t next_three = 0, next_two = 0;
   over_factors([&](std::size_t at, std::size_t count) {
@@ -185,10 +192,9 @@ void Stage::close_products(const u8* message) {
 void Stage::begin_selection() {
   const bool passive = role_ == Role::passive;
   const unsigned all = codes_.all();
-  const Select::Widths widths = shape_.pairs
-                                    ? Select::Widths{ring_.carried_bits(), passive ? codes_.index : 0,
-                                                     passive ? 0 : codes_.index}
-                                    : Select::Widths{ring_.carried_bits(), all, all};
+  const Select::Widths widths =
+      shape_.pairs ? Select::Widths{ring_.carried_bits(), passive ? codes_.index : 0, passive ? 0 : codes_.index}
+                   : Select::Widths{ring_.carried_bits(), all, all};
   select_.emplace(stock_, std::move(factors_), differences(), widths, threads_);
   step_ = Step::selection;
 }

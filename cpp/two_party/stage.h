@@ -33,17 +33,35 @@ class Stage {
  private:
   enum class Step { choices, tables, sign_layers, product_layers, selection, finished };
 
+  bool chooses() const { return role_ == shape_.chooser_of(lookup_layer_); }
+
+  // stage_lookups.cpp
+  void begin_lookups(std::vector<Bytes> own);
+  void begin_orders(Words numbers);
+  void begin_carries();
+  void end_lookups();
+  void begin_product_lookups();
+  void end_product_lookups();
+
   Words comparisons() const;
   Shares differences() const;
-  void end_signs();
+  void end_signs(const Bytes& signs);
   Bytes open_products();
   void close_products(const u8* message);
   void begin_selection();
   // Calls body(first entrant, size) for each group of each node.
   template <class Body>
   void over_groups(Body body) const;
+  // Calls body(where its factors begin, how many they are) for each f of each node.
   template <class Body>
-  void over_factors(Body body) const;
+  void over_factors(Body body) const {
+    std::size_t at = 0;
+    for (std::size_t node = 0; node < shape_.nodes; ++node)
+      for (const std::size_t count : factor_counts_) {
+        body(at, count);
+        at += count;
+      }
+  }
 
   Role role_;
   Ring ring_;
@@ -56,7 +74,11 @@ class Stage {
   Step step_ = Step::choices;
   std::size_t sign_layers_left_;
   std::optional<SignBits> signs_;
-  Bytes tables_;                            // to be sent by the active party
+  Bytes tables_;  // to be sent by who does not choose
+  Bytes tops_;    // shares of signs that are looked up, but for their carries
+  std::vector<std::vector<LookupBatch>> lookup_layers_;
+  std::size_t lookup_layer_ = 0;
+  std::optional<LookupLayer> lookups_;
   Bytes factors_;                           // of each f, one after the other; in the end the bits that select
   std::vector<std::size_t> factor_counts_;  // of each f of a node
   std::optional<TripleProducts> triples_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace vfxgb::two_party {
 namespace {
@@ -64,18 +65,29 @@ void Stock::add_triples(const u8* keys, const u8* received, const u8* choices, c
   triples_.add(pieces);
 }
 
-void Stock::add_tables(const u32* entries, std::size_t count) {
-  if (role_ != Role::active) throw std::invalid_argument("tables are the active party's");
-  tables_.add({entries, entries + count});
+Demand& Demand::operator+=(const Demand& other) {
+  tables += other.tables, ands += other.ands, muxes += other.muxes, triples += other.triples;
+  back_tables += other.back_tables, large += other.large, back_large += other.back_large;
+  return *this;
 }
 
-void Stock::add_chosen(const u8* choices, const u8* entries, std::size_t count) {
-  if (role_ != Role::passive) throw std::invalid_argument("chosen entries are the passive party's");
-  check_below(choices, count, 16, "choices");
-  check_below(entries, count, 4, "entries");
-  Pieces<u8>::List pieces(count);
-  for (std::size_t i = 0; i < count; ++i) pieces[i] = static_cast<u8>(choices[i] | entries[i] << 4);
-  chosen_.add(pieces);
+bool Demand::within(const Demand& other) const {
+  return tables <= other.tables && ands <= other.ands && muxes <= other.muxes && triples <= other.triples &&
+         back_tables <= other.back_tables && large <= other.large && back_large <= other.back_large;
+}
+
+void Stock::add_tables(const u64* words, std::size_t count, bool large) {
+  Pieces<TableKeys>::List pieces(count);
+  for (std::size_t i = 0; i < count; ++i) pieces[i] = {{words[2 * i], words[2 * i + 1]}};
+  (large ? large_ : tables_).add(pieces);
+}
+
+void Stock::add_chosen(const u8* choices, const u8* entries, std::size_t count, bool large) {
+  check_below(choices, count, large ? 1u << large_index_bits : 1u << table_index_bits, "choices");
+  if (large) check_below(entries, count, 2, "entries");
+  Pieces<ChosenEntry>::List pieces(count);
+  for (std::size_t i = 0; i < count; ++i) pieces[i] = {choices[i], entries[i]};
+  (large ? large_chosen_ : chosen_).add(pieces);
 }
 
 void Stock::add_ands(const u8* sent, const u8* received, const u8* choices, std::size_t count) {
@@ -98,28 +110,38 @@ void Stock::add_muxes(const u64* sent, const u64* received, const u8* choices, s
 }
 
 Demand Stock::left() const {
-  return {role_ == Role::active ? tables_.left() : chosen_.left(), ands_.left(), muxes_.left(),
-          triples_.left()};
+  Demand out = {tables_.left(), ands_.left(),  muxes_.left(),       triples_.left(),
+                chosen_.left(), large_.left(), large_chosen_.left()};
+  if (role_ == Role::passive) std::swap(out.tables, out.back_tables), std::swap(out.large, out.back_large);
+  return out;
 }
 
 Stock Stock::part(const Demand& wanted) {
-  const Demand have = left();
-  if (have.tables < wanted.tables || have.ands < wanted.ands || have.muxes < wanted.muxes ||
-      have.triples < wanted.triples)
-    throw std::invalid_argument("the stock has fewer pieces left than wanted");
+  if (!wanted.within(left())) throw std::invalid_argument("the stock has fewer pieces left than wanted");
   Stock out(role_);
-  if (role_ == Role::active)
-    out.tables_.add(take_tables(wanted.tables));
-  else
-    out.chosen_.add(take_chosen(wanted.tables));
+  const bool active = role_ == Role::active;
+  out.tables_.add(take_tables(active ? wanted.tables : wanted.back_tables, false));
+  out.chosen_.add(take_chosen(active ? wanted.back_tables : wanted.tables, false));
+  out.large_.add(take_tables(active ? wanted.large : wanted.back_large, true));
+  out.large_chosen_.add(take_chosen(active ? wanted.back_large : wanted.large, true));
   out.ands_.add(take_ands(wanted.ands));
   out.muxes_.add(take_muxes(wanted.muxes));
   out.triples_.add(take_triples(wanted.triples));
   return out;
 }
 
-Pieces<u32>::List Stock::take_tables(std::size_t count) { return taken(tables_, count, used_.tables); }
-Pieces<u8>::List Stock::take_chosen(std::size_t count) { return taken(chosen_, count, used_.tables); }
+Pieces<TableKeys>::List Stock::take_tables(std::size_t count, bool large) {
+  const bool active = role_ == Role::active;
+  if (large) return taken(large_, count, active ? used_.large : used_.back_large);
+  return taken(tables_, count, active ? used_.tables : used_.back_tables);
+}
+
+Pieces<ChosenEntry>::List Stock::take_chosen(std::size_t count, bool large) {
+  const bool active = role_ == Role::active;
+  if (large) return taken(large_chosen_, count, active ? used_.back_large : used_.large);
+  return taken(chosen_, count, active ? used_.back_tables : used_.tables);
+}
+
 Pieces<u8>::List Stock::take_ands(std::size_t count) { return taken(ands_, count, used_.ands); }
 Pieces<MuxKeys>::List Stock::take_muxes(std::size_t count) { return taken(muxes_, count, used_.muxes); }
 Pieces<Triple>::List Stock::take_triples(std::size_t count) { return taken(triples_, count, used_.triples); }

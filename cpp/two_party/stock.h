@@ -2,11 +2,15 @@
 //
 // Each piece serves once, and both parties take the pieces of a kind in the order in which they were made:
 //
-//   tables  the active party has 16 random entries of 2 bits, the passive one a random c and entry c (four transfers)
+//   tables  one party has 16 random entries of 8 bits, the other a random c and entry c (four transfers)
+//   large   the same with 128 entries of a bit (seven transfers)
 //   ands    random shared bits a and b0, b1, and shares of a b0 and a b1 (one transfer in each direction)
 //   muxes   each party has two random words, and of the other's two the one of a random choice (one in each direction)
 //   triples random shared bits a, b0, b1, c0, c1, and shares of all products that three factors take: a b0, a b1, a c,
 //           b0 c, a b0 c (two transfers in each direction, and three bytes of corrections)
+//
+// There are tables and large ones in either direction: those that the active party has, and, as *back* ones, those that
+// the passive one has.
 //
 // An AND for two products: party p has a_p = its choice in a transfer that it receives, and b_p = k0 ^ k1 of the one
 // that it sends, where k0 and k1 are the two keys of 2 bits. It received k0' ^ a_p b_q of the other. So with
@@ -25,13 +29,23 @@ namespace vfxgb::two_party {
 
 // Numbers of pieces.
 struct Demand {
-  std::size_t tables = 0, ands = 0, muxes = 0, triples = 0;
+  std::size_t tables = 0, ands = 0, muxes = 0, triples = 0, back_tables = 0, large = 0, back_large = 0;
 
-  Demand& operator+=(const Demand& other) {
-    tables += other.tables, ands += other.ands, muxes += other.muxes, triples += other.triples;
-    return *this;
-  }
+  Demand& operator+=(const Demand& other);
+  // Whether this is no more than `other` of any kind.
+  bool within(const Demand& other) const;
   friend bool operator==(const Demand&, const Demand&) = default;
+};
+
+inline constexpr unsigned table_index_bits = 4, large_index_bits = 7;
+
+// All entries of a table, the first from the lowest bit on.
+struct TableKeys {
+  u64 words[2];
+};
+// What the other party has of it.
+struct ChosenEntry {
+  u8 choice, entry;
 };
 
 // The words of one mux: both that this party sends, the one that it received, and which one that is, 0 or 1.
@@ -80,10 +94,10 @@ class Stock {
   explicit Stock(Role role) : role_(role) {}
   Role role() const { return role_; }
 
-  // The active party's: 16 entries of 2 bits each, entry I from bit 2 I on.
-  void add_tables(const u32* entries, std::size_t count);
-  // The passive party's: choices below 16, and the entries that they name, 2 bits.
-  void add_chosen(const u8* choices, const u8* entries, std::size_t count);
+  // Tables that this party has, two words each: 16 entries of 8 bits, or 128 of one bit if they are large.
+  void add_tables(const u64* words, std::size_t count, bool large);
+  // Of those that the other party has: choices, and the entries that they name.
+  void add_chosen(const u8* choices, const u8* entries, std::size_t count, bool large);
   // sent: k0 | k1 << 2; received: 2 bits; choices: 0 and 1.
   void add_ands(const u8* sent, const u8* received, const u8* choices, std::size_t count);
   // keys, choices, others: as correct_triples has them; received[count]: the keys of the choices; corrections: the
@@ -101,16 +115,17 @@ class Stock {
   Stock part(const Demand& wanted);
 
   // What follows throws std::logic_error if fewer are left: a part has what its tournament takes.
-  Pieces<u32>::List take_tables(std::size_t count);  // the active party's
-  Pieces<u8>::List take_chosen(std::size_t count);   // the passive party's: choice | entry << 4
-  Pieces<u8>::List take_ands(std::size_t count);     // a | b << 1 | c << 3
+  Pieces<TableKeys>::List take_tables(std::size_t count, bool large);    // that this party has
+  Pieces<ChosenEntry>::List take_chosen(std::size_t count, bool large);  // that the other one has
+  Pieces<u8>::List take_ands(std::size_t count);                         // a | b << 1 | c << 3
   Pieces<MuxKeys>::List take_muxes(std::size_t count);
   Pieces<Triple>::List take_triples(std::size_t count);
 
  private:
   Role role_;
-  Pieces<u32> tables_;
-  Pieces<u8> chosen_, ands_;
+  Pieces<TableKeys> tables_, large_;
+  Pieces<ChosenEntry> chosen_, large_chosen_;
+  Pieces<u8> ands_;
   Pieces<MuxKeys> muxes_;
   Pieces<Triple> triples_;
   Demand used_;

@@ -18,14 +18,12 @@ void check_below(const Words& words, std::size_t count, unsigned bits, const cha
 
 }  // namespace
 
-Tournament::Tournament(Plan plan, const u64* shares, const Shares& extras, Stock& stock, std::size_t threads)
+Tournament::Tournament(Plan plan, const u64* shares, Stock& stock, std::size_t threads)
     : plan_(std::move(plan)),
       stock_(stock.role()),
-      extras_(extras),
       threads_(threads),
-      exchanges_(plan_.exchanges()) {
-  check_below(extras_.values, plan_.nodes * plan_.extras, plan_.ring.carried_bits(), "values");
-  check_below(extras_.codes, plan_.nodes * plan_.extras, plan_.codes.extra, "codes");
+      exchanges_(plan_.exchanges()),
+      entered_(plan_.extras == 0) {
   stock_ = stock.part(plan_.demand());
   const std::size_t count = plan_.nodes * plan_.candidates;
   Shares entrants = {Words(count), Words(count, 0)};
@@ -33,6 +31,14 @@ Tournament::Tournament(Plan plan, const u64* shares, const Shares& extras, Stock
   if (stock_.role() == Role::passive)
     for (std::size_t i = 0; i < count; ++i) entrants.codes[i] = i % plan_.candidates + 1;
   begin_stage(std::move(entrants));
+}
+
+void Tournament::enter(const Shares& extras) {
+  if (entered_) throw std::logic_error("extras enter once");
+  check_below(extras.values, plan_.nodes * plan_.extras, plan_.ring.carried_bits(), "values");
+  check_below(extras.codes, plan_.nodes * plan_.extras, plan_.codes.extra, "codes");
+  extras_ = extras;
+  entered_ = true;
 }
 
 void Tournament::begin_stage(Shares entrants) {
@@ -71,6 +77,7 @@ void Tournament::receive(const u8* message, std::size_t size) {
 
 // From a stage to the next, or to the end.
 void Tournament::advance() {
+  if (!entered_) throw std::logic_error("extras enter before the first stage ends");
   Shares winners = stage_->winners();
   if (stage_number_ == 0 && plan_.extras > 0) {
     const std::size_t own = plan_.stages[0].winners(), all = own + plan_.extras;

@@ -124,15 +124,16 @@ void all_shares_of_the_smallest_ring() {
 }
 
 // Opened signs of x + y modulo 2^(4 blocks + 1), with a piece of the stock each.
-Bytes opened_signs(const Words& x, const Words& y, unsigned blocks, unsigned arity, std::size_t threads) {
+Bytes opened_signs(const Words& x, const Words& y, unsigned blocks, unsigned arity, Role chooser, std::size_t threads) {
   Stocks stocks;
-  deal(stocks, SignBits::demand(x.size(), blocks, arity), random_word);
-  SignBits active(Role::active, stocks.active, x, blocks, arity, threads),
-      passive(Role::passive, stocks.passive, y, blocks, arity, threads);
-  const Bytes choices = passive.choices(), tables = active.tables(choices.data());
+  deal(stocks, SignBits::demand(x.size(), blocks, arity, chooser), random_word);
+  SignBits active(Role::active, chooser, stocks.active, x, blocks, arity, threads),
+      passive(Role::passive, chooser, stocks.passive, y, blocks, arity, threads);
+  SignBits &chooses = chooser == Role::active ? active : passive, &offers = chooser == Role::active ? passive : active;
+  const Bytes choices = chooses.choices(), tables = offers.tables(choices.data());
   CHECK(choices.size() == SignBits::choices_bytes(x.size(), blocks));
   CHECK(tables.size() == SignBits::tables_bytes(x.size(), blocks));
-  passive.read_tables(tables.data());
+  chooses.read_tables(tables.data());
   for (const JoinLayer& layer : sign_layers(x.size(), blocks, arity)) {
     const Bytes one = active.layer_message(stocks.active), two = passive.layer_message(stocks.passive);
     CHECK(one.size() == layer.message_bytes() && two.size() == one.size());
@@ -147,11 +148,12 @@ Bytes opened_signs(const Words& x, const Words& y, unsigned blocks, unsigned ari
 }
 
 bool signs_right(const Words& x, const Words& y, unsigned blocks, std::size_t threads) {
-  for (const unsigned arity : {2u, 3u}) {
-    const Bytes signs = opened_signs(x, y, blocks, arity, threads);
-    for (std::size_t i = 0; i < x.size(); ++i)
-      if (signs[i] != ((x[i] + y[i]) >> 4 * blocks & 1)) return false;
-  }
+  for (const unsigned arity : {2u, 3u})
+    for (const Role chooser : {Role::active, Role::passive}) {
+      const Bytes signs = opened_signs(x, y, blocks, arity, chooser, threads);
+      for (std::size_t i = 0; i < x.size(); ++i)
+        if (signs[i] != ((x[i] + y[i]) >> 4 * blocks & 1)) return false;
+    }
   return true;
 }
 
@@ -184,20 +186,18 @@ void signs_of_larger_rings() {
 void view_of_tables() {
   for (const u64 x : {u64{0}, u64{9}, u64{31}}) {
     const std::size_t count = std::size_t{1} << 20;
-    std::vector<u32> tables(count);
+    std::vector<u64> tables(2 * count, 0);
     std::vector<u8> choices(count), entries(count);
     for (std::size_t i = 0; i < count; ++i) {
-      u32 spread = 0;
-      for (unsigned k = 0; k < 16; ++k) spread |= static_cast<u32>(i >> k & 1) << 2 * k;
-      tables[i] = spread;
+      for (unsigned k = 0; k < 16; ++k) tables[2 * i + k / 8] |= (i >> k & 1) << 8 * (k % 8);
       choices[i] = static_cast<u8>(i >> 16);
-      entries[i] = spread >> 2 * choices[i] & 3;
+      entries[i] = i >> choices[i] & 1;
     }
     Stock mine(Role::active), theirs(Role::passive);
-    mine.add_tables(tables.data(), count);
-    theirs.add_chosen(choices.data(), entries.data(), count);
-    SignBits active(Role::active, mine, Words(count, x), 1, 2, 1),
-        passive(Role::passive, theirs, Words(count, 5), 1, 2, 1);
+    mine.add_tables(tables.data(), count, false);
+    theirs.add_chosen(choices.data(), entries.data(), count, false);
+    SignBits active(Role::active, Role::passive, mine, Words(count, x), 1, 2, 1),
+        passive(Role::passive, Role::passive, theirs, Words(count, 5), 1, 2, 1);
     const Bytes flips = passive.choices(), message = active.tables(flips.data());
     // What the active party sees: 5 ^ c, once for each c.
     std::vector<std::size_t> seen_flips(16, 0);
@@ -208,6 +208,126 @@ void view_of_tables() {
     for (std::size_t i = 0; i < count; ++i)
       ++seen[u64{choices[i]} << 16 | u64{static_cast<u64>(entries[i] & 1)} << 15 | reader.get(15)];
     CHECK(std::all_of(seen.begin(), seen.end(), [](u8 times) { return times == 1; }));
+  }
+}
+
+using Function = LookupBatch::Function;
+
+// f(I, v) by its text.
+unsigned looked_up(Function function, unsigned bits, unsigned index, unsigned v) {
+  if (function == Function::order) return index < v ? 1 : index == v ? 0 : ~0u;
+  return function == Function::same ? index == v : index + v >= 1u << bits;
+}
+
+// Entry J of a table of the stock.
+unsigned entry_of(const u64* words, bool large, unsigned j) {
+  const unsigned bit = large ? j : 8 * j;
+  return static_cast<unsigned>(words[bit / 64] >> bit % 64) & (large ? 1 : 255);
+}
+
+// Every I and v of every function, with random pieces: what is sent and both shares are those of the text.
+void lookups_by_text(const LookupBatch& shape) {
+  const unsigned entries = 1u << shape.bits, ones = (1u << shape.width) - 1;
+  Bytes indices, values;
+  for (unsigned index = 0; index < entries; ++index)
+    for (unsigned v = 0; v < entries; ++v)
+      for (unsigned times = 0; times < (entries < 32 ? 37u : 1u); ++times) {
+        indices.push_back(static_cast<u8>(index));
+        values.push_back(static_cast<u8>(v));
+      }
+  const std::size_t count = indices.size();
+  std::vector<u64> words(2 * count);
+  std::vector<u8> choices(count), chosen(count);
+  for (u64& word : words) word = random_word();
+  for (std::size_t i = 0; i < count; ++i) {
+    choices[i] = static_cast<u8>(random_word() & (shape.large() ? 127 : 15));
+    chosen[i] = static_cast<u8>(entry_of(&words[2 * i], shape.large(), choices[i]));
+  }
+  Stock mine(Role::passive), theirs(Role::active);
+  mine.add_chosen(choices.data(), chosen.data(), count, shape.large());
+  theirs.add_tables(words.data(), count, shape.large());
+  CHECK(mine.left() == theirs.left());
+  LookupBatch batch = shape;
+  batch.count = count;
+  CHECK(batch.demand(Role::passive) == mine.left());
+  Lookups chooser(true, mine, batch, indices, 2), other(false, theirs, batch, values, 2);
+  const Bytes flips = chooser.choices(), tables = other.tables(flips.data());
+  CHECK(flips.size() == batch.choices_bytes() && tables.size() == batch.tables_bytes());
+  chooser.read_tables(tables.data());
+  CHECK(mine.left() == Demand() && theirs.left() == Demand());
+  FieldReader flip_of(flips.data(), flips.data() + flips.size()), sent(tables.data(), tables.data() + tables.size());
+  bool good = true;
+  for (std::size_t i = 0; i < count; ++i) {
+    const unsigned flip = static_cast<unsigned>(flip_of.get(batch.choice_bits()));
+    good = good && flip == (indices[i] ^ choices[i]);
+    const auto f = [&](unsigned j) { return looked_up(batch.function, batch.bits, j, values[i]); };
+    const auto mask = [&](unsigned j) { return entry_of(&words[2 * i], batch.large(), j ^ flip) & ones; };
+    const unsigned r = (f(0) - mask(0)) & ones;
+    good = good && other.shares()[i] == r;
+    for (unsigned j = 1; j < entries; ++j) good = good && sent.get(batch.width) == (((f(j) - r) & ones) ^ mask(j));
+    good = good && ((chooser.shares()[i] + r) & ones) == (f(indices[i]) & ones);
+  }
+  CHECK(good);
+}
+
+void all_lookups() {
+  for (unsigned bits = 1; bits <= 4; ++bits)
+    for (unsigned width = 1; width <= 8; ++width) lookups_by_text({Function::order, 0, bits, width});
+  for (unsigned bits = 1; bits <= 7; ++bits) {
+    lookups_by_text({Function::carry, 0, bits, 1});
+    lookups_by_text({Function::same, 0, bits, 1});
+  }
+}
+
+// What the chooser sees of a lookup, over all pieces there are of so many entries: each (c, entry c, message) is as
+// likely as any other, whatever I and v are. So is each flip at the other party.
+void view_of_lookups(Function function, unsigned bits, unsigned width) {
+  const unsigned entries = 1u << bits, ones = (1u << width) - 1;
+  const std::size_t masks = std::size_t{1} << entries * width, count = 16 * masks;
+  const u8 last = static_cast<u8>(entries - 1);
+  for (const u8 index : {u8{0}, last})
+    for (const u8 v : {u8{0}, last}) {
+      std::vector<u64> words(2 * count, 0);
+      std::vector<u8> choices(count), chosen(count);
+      for (std::size_t i = 0; i < count; ++i) {
+        choices[i] = i & 15;
+        // The entries that the message is about are those next to c: J ^ flip for J below 2^bits.
+        const unsigned high = (choices[i] ^ index) & ~(entries - 1);
+        for (unsigned k = 0; k < entries; ++k)
+          words[2 * i + (high | k) / 8] |= (i / 16 >> k * width & ones) << 8 * ((high | k) % 8);
+        chosen[i] = static_cast<u8>(entry_of(&words[2 * i], false, choices[i]));
+      }
+      Stock mine(Role::active), theirs(Role::passive);
+      mine.add_chosen(choices.data(), chosen.data(), count, false);
+      theirs.add_tables(words.data(), count, false);
+      const LookupBatch batch = {function, count, bits, width};
+      Lookups chooser(true, mine, batch, Bytes(count, index), 1), other(false, theirs, batch, Bytes(count, v), 1);
+      const Bytes flips = chooser.choices(), tables = other.tables(flips.data());
+      std::vector<std::size_t> seen_flips(16, 0);
+      std::map<u64, std::size_t> seen;
+      FieldReader flip_of(flips.data(), flips.data() + flips.size()),
+          sent(tables.data(), tables.data() + tables.size());
+      for (std::size_t i = 0; i < count; ++i) {
+        ++seen_flips[flip_of.get(4)];
+        ++seen[(u64{choices[i]} << 8 | (chosen[i] & ones)) << batch.field_bits() | sent.get(batch.field_bits())];
+      }
+      CHECK(seen_flips == std::vector<std::size_t>(16, masks));
+      CHECK(seen.size() == count);
+    }
+}
+
+void views_of_lookups() {
+  view_of_lookups(Function::order, 1, 8);
+  view_of_lookups(Function::order, 2, 3);
+  view_of_lookups(Function::carry, 3, 1);
+  view_of_lookups(Function::same, 3, 1);
+}
+
+void chunks_of_factors() {
+  for (std::size_t count = 2; count < max_group; ++count) {
+    const std::size_t chunk = factor_chunk(count), left = (count + chunk - 1) / chunk;
+    CHECK(chunk >= 2 && chunk <= lookup_arity && left < count);
+    if (count <= lookup_arity * lookup_arity) CHECK(left <= lookup_arity);
   }
 }
 
@@ -419,8 +539,8 @@ void tournament(const Case& c, std::size_t threads) {
     mine.codes[i] = random_word() & 3;
     theirs.codes[i] = mine.codes[i] ^ (i % c.extras + 1);
   }
-  Tournament active(plan, x.data(), mine, stocks.active, threads),
-      passive(plan, y.data(), theirs, stocks.passive, threads);
+  Tournament active(plan, x.data(), stocks.active, threads), passive(plan, y.data(), stocks.passive, threads);
+  if (c.extras > 0) active.enter(mine), passive.enter(theirs);
   std::vector<ExchangeSize> sizes;
   const Shares won = play(active, passive, &sizes);
   CHECK(sizes == plan.exchanges());
@@ -456,15 +576,27 @@ void tournaments() {
   for (unsigned group = 2; group < 17; ++group) tournament({25, 9, 31, 1, {group, 17}, {3, 3, 3}}, 1);
   for (const unsigned bits : {1u, 5u, 9u, 30u, 34u, 48u}) tournament({bits, 20, 6, 1, {4}, {3, 2}}, 1);
   tournament({22, 300, 25, 2, {4, 3, 2}, {2, 3, 2, 3}}, 2);
+  for (unsigned bits = 1; bits <= 25; ++bits) tournament({bits, 40, 7, 1, {2, 3}, {7, 7, 7}}, 1 + bits % 2);
+  for (unsigned group = 2; group < 33; ++group) tournament({25, 5, 80, 1, {group, 21}, {7, 7, 7}}, 1);
+  tournament({25, 4, 130, 1, {64, 2}, {7, 7, 7}}, 1);
+  tournament({25, 9, 31, 1, {17}, {7, 7}}, 2);
+  // The chooser of a stage follows from the stages before it: any order of the two kinds.
+  for (unsigned kinds = 0; kinds < 27; ++kinds) {
+    const unsigned arities[3] = {2, 3, 7};
+    tournament({22, 30, 25, 2, {5, 3}, {arities[kinds % 3], arities[kinds / 3 % 3], arities[kinds / 9]}}, 2);
+  }
+  tournament({22, 1, 1, 0, {}, {7}}, 1);
+  tournament({22, 3, 2, 2, {3}, {7, 7}}, 1);
+  tournament({3, 20000, 2, 1, {2}, {7, 7}}, 2);
 }
 
 // Numbers that differ by one in absolute value and meet after the stage of pairs, where signs and with them errors have
 // been turned round: all signs, noises at both limits, either order.
-void edges_after_the_first_stage() {
+void edges_after_the_first_stage(unsigned arity) {
   for (unsigned bits = 1; bits <= 12; ++bits) {
     const Ring ring(bits);
     const std::size_t splits = 8, nodes = 32 * splits;
-    const Plan plan(ring, nodes, 4, 0, {3, 0}, {2});
+    const Plan plan(ring, nodes, 4, 0, {3, 0}, {2}, {arity, arity});
     Stocks stocks;
     deal(stocks, plan.demand(), random_word);
     const u64 most = (u64{ring.noise_limit()} << (64 - ring.carried_bits())) - 1;
@@ -482,8 +614,7 @@ void edges_after_the_first_stage() {
         y[place] = (static_cast<u64>(v[k]) << (62 - bits)) + noise[k] - x[place];
       }
     }
-    const Shares none;
-    Tournament active(plan, x.data(), none, stocks.active, 1), passive(plan, y.data(), none, stocks.passive, 1);
+    Tournament active(plan, x.data(), stocks.active, 1), passive(plan, y.data(), stocks.passive, 1);
     const Shares won = play(active, passive);
     CHECK(std::equal(wanted.begin(), wanted.end(), won.codes.begin()));
   }
@@ -493,43 +624,56 @@ void refusals() {
   const Ring ring(10);
   CHECK_THROWS(Plan(ring, 0, 2, 0, {8, 0}, {}));
   CHECK_THROWS(Plan(ring, 1, 0, 1, {8, 1}, {}));
-  CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {2}));      // two are left
-  CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {4, 2}));   // none is left to play
+  CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {2}));     // two are left
+  CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {4, 2}));  // none is left to play
   CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {1, 4}));
   CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {65}));
-  CHECK_THROWS(Plan(ring, 1, 8, 0, {3, 0}, {4}));      // 8 candidates have codes to 8
-  CHECK_THROWS(Plan(ring, 1, 8, 0, {40, 7}, {4}));     // a word has 64 bits
+  CHECK_THROWS(Plan(ring, 1, 8, 0, {3, 0}, {4}));   // 8 candidates have codes to 8
+  CHECK_THROWS(Plan(ring, 1, 8, 0, {40, 7}, {4}));  // a word has 64 bits
   CHECK_THROWS(Plan(ring, 1, 8, 0, {70, 0xffffffff}, {4}));
   CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {4}, {3}));
   CHECK_THROWS(Plan(ring, 1, 8, 0, {8, 0}, {4}, {2, 4}));
+  CHECK_THROWS(Plan(Ring(26), 1, 8, 0, {8, 0}, {4}, {2, 7}));  // eight blocks
   const Plan plan(ring, 2, 4, 1, {3, 1}, {3});
   Stocks stocks;
   deal(stocks, plan.demand(), random_word);
   const Words x(8, 0);
   const Shares extras = {Words(2, 0), Words(2, 0)};
-  CHECK_THROWS(Tournament(plan, x.data(), {Words(1, 0), Words(2, 0)}, stocks.active, 1));
-  CHECK_THROWS(Tournament(plan, x.data(), {Words(2, 0), Words(2, 2)}, stocks.active, 1));
-  CHECK_THROWS(Tournament(plan, x.data(), {Words(2, u64{1} << 18), Words(2, 0)}, stocks.active, 1));
   CHECK(stocks.active.left() == plan.demand());
-  Tournament active(plan, x.data(), extras, stocks.active, 1), passive(plan, x.data(), extras, stocks.passive, 1);
-  CHECK_THROWS(Tournament(plan, x.data(), extras, stocks.active, 1));  // the pieces are used
+  Tournament active(plan, x.data(), stocks.active, 1), passive(plan, x.data(), stocks.passive, 1);
+  CHECK_THROWS(Tournament(plan, x.data(), stocks.active, 1));  // the pieces are used
+  CHECK_THROWS(active.enter({Words(1, 0), Words(2, 0)}));
+  CHECK_THROWS(active.enter({Words(2, 0), Words(2, 2)}));
+  CHECK_THROWS(active.enter({Words(2, u64{1} << 18), Words(2, 0)}));
+  active.enter(extras);
+  CHECK_THROWS(active.enter(extras));
   CHECK_THROWS(active.winners());
   CHECK_THROWS(active.receive(nullptr, 0));
-  CHECK(active.send().empty());
-  CHECK_THROWS(active.send());
-  const Bytes choices = passive.send();
-  CHECK_THROWS(active.receive(choices.data(), choices.size() - 1));
-  CHECK_THROWS(active.receive(choices.data(), 0));
-  active.receive(choices.data(), choices.size());
-  CHECK(active.exchange() == 1);
-  CHECK_THROWS(passive.receive(choices.data(), choices.size()));
+  CHECK(passive.send().empty());
+  CHECK_THROWS(passive.send());
+  const Bytes choices = active.send();
+  CHECK_THROWS(passive.receive(choices.data(), choices.size() - 1));
+  CHECK_THROWS(passive.receive(choices.data(), 0));
+  passive.receive(choices.data(), choices.size());
+  CHECK(passive.exchange() == 1);
+  CHECK_THROWS(active.receive(choices.data(), choices.size()));
+  active.receive(nullptr, 0);
+  // The first stage does not end without the passive party's extras.
+  const std::size_t last = plan.stages[0].exchanges(ring, plan.codes).size() - 1;
+  while (active.exchange() < last) {
+    const Bytes to_passive = active.send(), to_active = passive.send();
+    active.receive(to_active.data(), to_active.size());
+    passive.receive(to_passive.data(), to_passive.size());
+  }
+  const Bytes to_passive = active.send();
+  passive.send();
+  CHECK_THROWS(passive.receive(to_passive.data(), to_passive.size()));
   const u8 two[2] = {2, 2}, sixteen[2] = {16, 16};
-  const u32 tables[2] = {1, 2};
   const u64 words[4] = {1, 2, 3, 4};
-  CHECK_THROWS(stocks.active.add_chosen(two, two, 2));
-  CHECK_THROWS(stocks.passive.add_tables(tables, 2));
-  CHECK_THROWS(stocks.passive.add_chosen(sixteen, two, 2));
-  CHECK_THROWS(stocks.passive.add_chosen(two, sixteen, 2));
+  const u8 many[2] = {128, 128};
+  CHECK_THROWS(stocks.passive.add_chosen(sixteen, two, 2, false));
+  CHECK_THROWS(stocks.active.add_chosen(many, two, 2, true));
+  CHECK_THROWS(stocks.passive.add_chosen(two, two, 2, true));
   CHECK_THROWS(stocks.active.add_ands(two, two, two, 2));
   CHECK_THROWS(stocks.active.add_ands(sixteen, two, two, 2));
   CHECK_THROWS(stocks.active.add_muxes(words, words, two, 2));
@@ -540,21 +684,22 @@ void refusals() {
 
 // Whatever bytes of the right size arrive, a tournament goes on to its end and says nothing of them.
 void senseless_messages() {
-  const Plan plan(Ring(9), 5, 11, 1, {4, 1}, {3, 3});
-  for (const Role role : {Role::active, Role::passive}) {
-    Stocks stocks;
-    deal(stocks, plan.demand(), random_word);
-    Tournament one(plan, Words(55, 7).data(), {Words(5, 3), Words(5, 1)},
-                   role == Role::active ? stocks.active : stocks.passive, 1);
-    for (const ExchangeSize& size : plan.exchanges()) {
-      const Bytes sent = one.send();
-      CHECK(sent.size() == (role == Role::active ? size.to_passive : size.to_active));
-      Bytes message(role == Role::active ? size.to_active : size.to_passive);
-      for (u8& byte : message) byte = static_cast<u8>(random_word());
-      one.receive(message.data(), message.size());
+  for (const unsigned arity : {2u, 7u})
+    for (const Role role : {Role::active, Role::passive}) {
+      const Plan plan(Ring(9), 5, 11, 1, {4, 1}, {3, 3}, {arity, arity, arity});
+      Stocks stocks;
+      deal(stocks, plan.demand(), random_word);
+      Tournament one(plan, Words(55, 7).data(), role == Role::active ? stocks.active : stocks.passive, 1);
+      one.enter({Words(5, 3), Words(5, 1)});
+      for (const ExchangeSize& size : plan.exchanges()) {
+        const Bytes sent = one.send();
+        CHECK(sent.size() == (role == Role::active ? size.to_passive : size.to_active));
+        Bytes message(role == Role::active ? size.to_active : size.to_passive);
+        for (u8& byte : message) byte = static_cast<u8>(random_word());
+        one.receive(message.data(), message.size());
+      }
+      CHECK(one.finished() && one.winners().codes.size() == 5);
     }
-    CHECK(one.finished() && one.winners().codes.size() == 5);
-  }
 }
 
 }  // namespace
@@ -566,12 +711,15 @@ int main() {
   all_signs_of_small_rings();
   signs_of_larger_rings();
   view_of_tables();
+  all_lookups();
+  views_of_lookups();
+  chunks_of_factors();
   products();
   view_of_corrections();
   triples();
   selections();
   tournaments();
-  edges_after_the_first_stage();
+  for (const unsigned arity : {2u, 7u}) edges_after_the_first_stage(arity);
   refusals();
   senseless_messages();
   return test::report();

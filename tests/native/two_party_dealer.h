@@ -18,16 +18,23 @@ struct Stocks {
 // `random()`: 64 random bits.
 template <class Random>
 void deal(Stocks& stocks, const Demand& demand, Random random) {
-  std::vector<u32> tables(demand.tables);
-  std::vector<u8> choices(demand.tables), entries(demand.tables);
-  for (std::size_t i = 0; i < demand.tables; ++i) {
-    const u64 word = random();
-    tables[i] = static_cast<u32>(word);
-    choices[i] = word >> 32 & 15;
-    entries[i] = tables[i] >> 2 * choices[i] & 3;
-  }
-  stocks.active.add_tables(tables.data(), tables.size());
-  stocks.passive.add_chosen(choices.data(), entries.data(), choices.size());
+  const auto tables = [&](Stock& has, Stock& chooses, std::size_t count, bool large) {
+    std::vector<u64> words(2 * count);
+    std::vector<u8> choices(count), entries(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      words[2 * i] = random();
+      words[2 * i + 1] = random();
+      choices[i] = static_cast<u8>(random() & (large ? 127 : 15));
+      const unsigned bit = large ? choices[i] : 8u * choices[i];
+      entries[i] = static_cast<u8>(words[2 * i + bit / 64] >> bit % 64 & (large ? 1 : 255));
+    }
+    has.add_tables(words.data(), count, large);
+    chooses.add_chosen(choices.data(), entries.data(), count, large);
+  };
+  tables(stocks.active, stocks.passive, demand.tables, false);
+  tables(stocks.passive, stocks.active, demand.back_tables, false);
+  tables(stocks.active, stocks.passive, demand.large, true);
+  tables(stocks.passive, stocks.active, demand.back_large, true);
 
   // Index 0: what the active party sends or chooses.
   std::vector<u8> sent[2], got[2], chosen[2];

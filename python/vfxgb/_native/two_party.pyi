@@ -1,17 +1,21 @@
 """Argmax on shares (cpp/two_party).
 
 Two parties, the active and the passive one, each hold a share of every number. Counts of what they make ahead come as
-(tables, ands, muxes, triples). Bits of a code: `index_bits` name a candidate, `extra_bits` belong to the extras.
+(tables, ands, muxes, triples, back_tables, large, back_large). Bits of a code: `index_bits` name a candidate,
+`extra_bits` belong to the extras.
 """
 
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import Buffer
 
+Counts: TypeAlias = tuple[int, int, int, int, int, int, int]
+
 carried_guard_bits: int
+lookup_arity: int
 max_value_bits: int
 
 @final
@@ -19,11 +23,11 @@ class Stock:
     """What one party has made ahead of transfers (cpp/two_party/stock.h). Each piece is taken once, in order."""
 
     def __init__(self, active: bool) -> None: ...
-    def add_tables(self, entries: NDArray[np.uint8]) -> None:
-        """The active party's tables, uint8[n, 4]: 16 entries of 2 bits each."""
+    def add_tables(self, entries: NDArray[np.uint8], large: bool) -> None:
+        """Tables that this party has, uint8[n, 16]: 16 entries of 8 bits each, or 128 of one bit."""
 
-    def add_chosen(self, choices: NDArray[np.uint8], entries: NDArray[np.uint8]) -> None:
-        """The passive party's choices uint8[n] below 16 and the entries uint8[n] that they name."""
+    def add_chosen(self, choices: NDArray[np.uint8], entries: NDArray[np.uint8], large: bool) -> None:
+        """Of the other party's tables: choices uint8[n], below 16 or 128, and the entries uint8[n] that they name."""
 
     def add_ands(self, sent: NDArray[np.uint8], received: NDArray[np.uint8], choices: NDArray[np.uint8]) -> None:
         """uint8[n] each: both keys of 2 bits that it sends, the lower first; the one it received; which one that is."""
@@ -44,9 +48,9 @@ class Stock:
         """
 
     @property
-    def left(self) -> tuple[int, int, int, int]: ...
+    def left(self) -> Counts: ...
     @property
-    def used(self) -> tuple[int, int, int, int]: ...
+    def used(self) -> Counts: ...
 
 @final
 class Plan:
@@ -64,7 +68,7 @@ class Plan:
         arities: list[int] = ...,
     ) -> None: ...
     @property
-    def demand(self) -> tuple[int, int, int, int]: ...
+    def demand(self) -> Counts: ...
     @property
     def exchanges(self) -> list[tuple[int, int]]:
         """Bytes of each exchange (to the passive party, to the active one), 0 where nothing is sent."""
@@ -73,20 +77,22 @@ class Plan:
 class Tournament:
     """One party's side (cpp/two_party/tournament.h); its role is that of the stock, which it takes its pieces from.
 
-    shares uint64[nodes, candidates]; extra_values and extra_codes uint64[nodes, extras], values modulo
-    2^(value_bits + 2 + carried_guard_bits). For each exchange: `send`, then `receive`. ValueError for bytes of another
-    size.
+    shares uint64[nodes, candidates]. For each exchange: `send`, then `receive`. ValueError for bytes of another size.
     """
 
     def __init__(
         self,
         plan: Plan,
         shares: NDArray[np.uint64],
-        extra_values: NDArray[np.uint64],
-        extra_codes: NDArray[np.uint64],
         stock: Stock,
         threads: int = 1,
     ) -> None: ...
+    def enter(self, values: NDArray[np.uint64], codes: NDArray[np.uint64]) -> None:
+        """The extras, uint64[nodes, extras] each, values modulo 2^(value_bits + 2 + carried_guard_bits).
+
+        To be called once before the first stage ends, if there are extras.
+        """
+
     @property
     def finished(self) -> bool: ...
     def send(self) -> bytes: ...
@@ -94,13 +100,16 @@ class Tournament:
     def winners(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
         """Shares of the winners' (values, codes), uint64[nodes] each, after the last exchange."""
 
+def blocks(value_bits: int) -> int:
+    """Blocks of 4 bits that numbers are compared by."""
+
 def noise_limit(value_bits: int) -> int:
     """The noise, in 64ths of Delta, that a shared number must stay below."""
 
 def stage_cost(
     value_bits: int, nodes: int, entrants: int, group: int, code_bits: int, arity: int = 2, pairs: bool = False
-) -> tuple[tuple[int, int, int, int], list[tuple[int, int]]]:
-    """(demand, bytes of each exchange) of one stage of groups, or of that of pairs."""
+) -> tuple[Counts, list[tuple[int, int]], int]:
+    """(demand, bytes of each exchange, flights until the next stage begins) of one stage of groups, or of pairs."""
 
 def correct_triples(keys: NDArray[np.uint8], choices: NDArray[np.uint8], others: NDArray[np.uint8]) -> bytes:
     """Corrections of triples for the other party, 3 bytes each; see Stock.add_triples."""

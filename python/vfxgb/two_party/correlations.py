@@ -11,9 +11,10 @@ well; whoever owns them refills them first.
 
 Corrections are those of triples (cpp/two_party/stock.h). They are empty, and need not be sent, where there are none.
 
-All pieces of a kind are tables of random entries (ot/batch.py): of 16 entries of 2 bits for tables, of 2 entries of 2
-bits for ANDs, of 2 entries of 64 bits for muxes and of 4 entries of 8 bits for triples. A place of a transfer's string
-serves one entry only there. The key of the hash is new for every batch of a session. Transfers are numbered by ot:
+All pieces of a kind are tables of random entries (ot/batch.py): of 16 entries of 8 bits for tables and of 128 entries
+of one bit for large ones, of which either party sends some, of 2 entries of 2 bits for ANDs, of 2 entries of 64 bits
+for muxes and of 4 entries of 8 bits for triples. A place of a transfer's string serves one entry only there. The key of
+the hash is new for every batch of a session. Transfers are numbered by ot:
 numbers only advance, after a resume too.
 """
 
@@ -31,18 +32,20 @@ from vfxgb.errors import TransferError
 from vfxgb.ot import Place, Receiver, ReceiverBatch, Sender, SenderBatch, SilentReceiver, SilentSender
 from vfxgb.ot.transfers import TransferSettings, request_bytes
 from vfxgb.ot.wire import Bytes
-from vfxgb.two_party.plan import CORRECTION_BYTES, TABLE_TRANSFERS, TRIPLE_TRANSFERS, Demand
+from vfxgb.two_party.plan import CORRECTION_BYTES, LARGE_TRANSFERS, TABLE_TRANSFERS, TRIPLE_TRANSFERS, Demand
 from vfxgb.two_party.turns import FlightSize
 
 # Transfers of a batch: a megabyte of rows at a time, however many are wanted.
 BATCH_TRANSFERS = 1 << 16
 MAGIC = b"VX2C"
-VERSION = 2
-_HEADER = struct.Struct("<4sB3xQQQQQ")
+VERSION = 3
+_HEADER = struct.Struct("<4sB3x8Q")
 _LENGTH = struct.Struct("<I")
 _SESSION_LABEL = b"vfxgb two-party session 1"
 # Bits of an entry, by kind.
-_PRODUCT_BITS, _WORD_BITS, _TRIPLE_BITS = 2, 64, 8
+_PRODUCT_BITS, _WORD_BITS, _TRIPLE_BITS, _TABLE_BITS, _LARGE_BITS = 2, 64, 8, 8, 1
+# Kinds that one party sends only: whether the active one does.
+_ONE_WAY = {"tables": True, "large": True, "back_tables": False, "back_large": False}
 _DIGEST_BYTES = 16
 
 
@@ -133,7 +136,7 @@ class Correlations:
         parts, batches = [_HEADER.pack(MAGIC, VERSION, *demand, self._requests)], []
         for kind, transfers in _batches(demand):
             asked = None
-            if kind != "tables" or not self.active:
+            if self._receives(kind):
                 data, asked = self._receiver.request(Place(self._domain, self._asked), transfers)
                 self._asked += 1
                 parts += [_LENGTH.pack(len(data)), data]
@@ -196,16 +199,21 @@ class Correlations:
         return payload + digest.digest()
 
     def _sends(self, kind: str) -> bool:
-        return kind != "tables" or self.active
+        return _ONE_WAY.get(kind, self.active) == self.active
+
+    def _receives(self, kind: str) -> bool:
+        return _ONE_WAY.get(kind, not self.active) != self.active
 
     def _add(self, kind: str, sent: SenderBatch | None, asked: ReceiverBatch | None) -> None:
         """Pieces of one batch, of which this party has the sides that there are."""
         if asked is None or sent is None:
+            large = kind in ("large", "back_large")
+            shape = (LARGE_TRANSFERS, _LARGE_BITS) if large else (TABLE_TRANSFERS, _TABLE_BITS)
             if sent is not None:
-                self.native.add_tables(sent.tables(TABLE_TRANSFERS, _PRODUCT_BITS))
+                self.native.add_tables(sent.tables(*shape), large)
             if asked is not None:
-                entries, choices = asked.tables(TABLE_TRANSFERS, _PRODUCT_BITS)
-                self.native.add_chosen(choices, entries[:, 0])
+                entries, choices = asked.tables(*shape)
+                self.native.add_chosen(choices, entries[:, 0], large)
             return
         if kind == "triples":
             keys = sent.tables(TRIPLE_TRANSFERS, _TRIPLE_BITS)
@@ -261,8 +269,10 @@ def request_sizes(demand: Demand, settings: TransferSettings) -> FlightSize:
     sizes = [_HEADER.size, _HEADER.size]
     for kind, transfers in _batches(demand):
         part = _LENGTH.size + request_bytes(transfers, settings)
-        sizes[1] += part  # the passive party receives transfers of every kind
-        if kind != "tables":
+        # Who receives transfers asks for them.
+        if _ONE_WAY.get(kind, True):
+            sizes[1] += part
+        if not _ONE_WAY.get(kind, False):
             sizes[0] += part
     return FlightSize(*sizes)
 
@@ -274,10 +284,11 @@ def correction_bytes(demand: Demand) -> int:
 
 def _batches(demand: Demand) -> Iterator[tuple[str, int]]:
     """(kind, transfers) of each batch, in the order of both parties."""
-    each = {"tables": TABLE_TRANSFERS, "ands": 1, "muxes": 1, "triples": TRIPLE_TRANSFERS}
+    each = {"ands": 1, "muxes": 1, "triples": TRIPLE_TRANSFERS, "large": LARGE_TRANSFERS, "back_large": LARGE_TRANSFERS}
     for kind, pieces in demand._asdict().items():
-        left = pieces * each[kind]
+        of_piece = each.get(kind, TABLE_TRANSFERS)
+        left = pieces * of_piece
         while left > 0:
-            some = min(left, BATCH_TRANSFERS)
+            some = min(left, BATCH_TRANSFERS // of_piece * of_piece)
             yield kind, some
             left -= some

@@ -18,36 +18,48 @@ MAX_VALUE_BITS = _native.two_party.max_value_bits
 # Bits below Delta that numbers keep from stage to stage, and above V: room for sums of two, and the sign.
 CARRIED_GUARD_BITS = _native.two_party.carried_guard_bits
 _ROOM_BITS = 2
-# How many blocks of a comparison, and factors of a product, are joined at a time.
-ARITIES = (2, 3)
+# How many blocks of a comparison, and factors of a product, are joined at a time: by ANDs, or by lookups.
+AND_ARITIES = (2, 3)
+LOOKUP_ARITY = _native.two_party.lookup_arity
 # Larger groups than this never pay: comparisons grow with the square of the group.
 LARGEST_GROUP = 32
 # Bytes that saving a flight may cost where the line is not known: 1 ms at 130 Mbit a second.
 DEFAULT_FLIGHT_BYTES = 1 << 14
 WORD_BITS = 64
-# Transfers that a table takes, and a triple in each direction; the other pieces take one in each direction.
+# Transfers that a table takes, small or large, and a triple in each direction; the other pieces take one in each
+# direction.
 TABLE_TRANSFERS = 4
+LARGE_TRANSFERS = 7
 TRIPLE_TRANSFERS = 2
 # Bytes of the corrections of a triple that each party sends.
 CORRECTION_BYTES = 3
 
 
 class Demand(NamedTuple):
-    """Pieces that are made ahead (cpp/two_party/stock.h)."""
+    """Pieces that are made ahead (cpp/two_party/stock.h). Of tables and large ones the active party is the sender, of
+    back_tables and back_large the passive one.
+    """
 
     tables: int = 0
     ands: int = 0
     muxes: int = 0
     triples: int = 0
+    back_tables: int = 0
+    large: int = 0
+    back_large: int = 0
 
     @property
     def active_sends(self) -> int:
         """Transfers in which the active party is the sender."""
-        return TABLE_TRANSFERS * self.tables + self.ands + self.muxes + TRIPLE_TRANSFERS * self.triples
+        return TABLE_TRANSFERS * self.tables + LARGE_TRANSFERS * self.large + self._both_send
 
     @property
     def passive_sends(self) -> int:
         """Transfers in which the passive party is the sender."""
+        return TABLE_TRANSFERS * self.back_tables + LARGE_TRANSFERS * self.back_large + self._both_send
+
+    @property
+    def _both_send(self) -> int:
         return self.ands + self.muxes + TRIPLE_TRANSFERS * self.triples
 
     def plus(self, other: "Demand") -> "Demand":
@@ -62,7 +74,8 @@ class ArgmaxPlan:
     value_bits: |V| < 2^value_bits. own: the active party has a candidate of its own in every node. earlier_bits: bits
     of the codes of earlier winners that enter as shares, 0 if none do. groups: sizes by stage, after that of pairs.
     arities: for that of pairs and then each stage, how many blocks of a comparison and factors of a product are joined
-    at a time, 2 or 3; 2 everywhere where it is empty.
+    at a time, 2 or 3 by ANDs, or 7 by lookups, which numbers of more than seven blocks do not allow; 2 everywhere where
+    it is empty.
     """
 
     value_bits: int
@@ -179,9 +192,18 @@ def plan_argmax(
         )
     left = -(-candidates // 2) + plan.extras
     how = _Costs(value_bits, nodes, plan.code_bits, transfer_bits, flight_bytes)
-    _, pairs = min((_stage_cost(how, candidates, 2, arity, True), arity) for arity in ARITIES)
-    _, groups, arities = _cheapest(how, left)
-    return ArgmaxPlan(value_bits, nodes, candidates, own, earlier_bits, groups, (pairs, *arities))
+    whole = []
+    for arity in _arities(value_bits):
+        cost, flips = _stage_cost(how, candidates, 2, arity, True)
+        rest, groups, arities = _cheapest(how, left, not flips)
+        whole.append((cost + rest, groups, (arity, *arities)))
+    _, groups, arities = min(whole)
+    return ArgmaxPlan(value_bits, nodes, candidates, own, earlier_bits, groups, arities)
+
+
+def _arities(value_bits: int) -> tuple[int, ...]:
+    lookups = _native.two_party.blocks(value_bits) <= LOOKUP_ARITY
+    return (*AND_ARITIES, LOOKUP_ARITY) if lookups else AND_ARITIES
 
 
 def _transfer_bits(demand: Demand, transfer_bits: int) -> int:
@@ -199,26 +221,30 @@ class _Costs(NamedTuple):
     flight_bytes: int
 
 
-def _stage_cost(how: _Costs, entrants: int, group: int, arity: int, pairs: bool) -> int:
-    """Bits of a stage, and of its flights."""
-    demand, exchanges = _native.two_party.stage_cost(
+def _stage_cost(how: _Costs, entrants: int, group: int, arity: int, pairs: bool) -> tuple[int, bool]:
+    """Bits of a stage and of its flights, and whether the next one begins with the other party."""
+    demand, exchanges, flights = _native.two_party.stage_cost(
         how.value_bits, how.nodes, entrants, group, how.code_bits, arity, pairs
     )
     own = _transfer_bits(Demand(*demand), how.transfer_bits) + 8 * sum(map(sum, exchanges))
-    # A stage ends with the passive party, whose choices begin the next one: an even number of flights.
-    return own + 8 * how.flight_bytes * (len(exchanges) // 2 * 2)
+    return own + 8 * how.flight_bytes * flights, flights % 2 == 1
 
 
 @lru_cache(maxsize=65536)
-def _cheapest(how: _Costs, entrants: int) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-    """(cost in bits, groups, arities) of the stages that leave one of `entrants`: by trying all for the first stage."""
+def _cheapest(how: _Costs, entrants: int, by_active: bool) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """(cost in bits, groups, arities) of the stages that leave one of `entrants`: by trying all for the first stage.
+
+    `by_active`: the active party begins it.
+    """
     if entrants == 1:
-        return 0, (), ()
+        # What follows is the passive party's: if it has the next turn anyway, its last part goes along.
+        return 8 * how.flight_bytes * by_active, (), ()
     best: tuple[int, tuple[int, ...], tuple[int, ...]] | None = None
     for group in range(2, min(entrants, LARGEST_GROUP) + 1):
-        rest, groups, arities = _cheapest(how, -(-entrants // group))
-        own, arity = min((_stage_cost(how, entrants, group, arity, False), arity) for arity in ARITIES)
-        if best is None or own + rest < best[0]:
-            best = own + rest, (group, *groups), (arity, *arities)
+        for arity in _arities(how.value_bits):
+            own, flips = _stage_cost(how, entrants, group, arity, False)
+            rest, groups, arities = _cheapest(how, -(-entrants // group), by_active != flips)
+            if best is None or own + rest < best[0]:
+                best = own + rest, (group, *groups), (arity, *arities)
     assert best is not None  # noqa: S101 - two entrants or more make a group
     return best

@@ -2,7 +2,7 @@
 
     argmax = ActiveArgmax(plan, correlations, shares, own)      the active party; PassiveArgmax(plan, ..., shares)
     while not argmax.finished:
-        if argmax.sends: put(argmax.send())                     the parties take turns, the passive one begins
+        if argmax.sends: put(argmax.send())                     the parties take turns, the active one begins
         else: argmax.receive(get())
     argmax.won
 
@@ -43,6 +43,7 @@ class Argmax:
         earlier: WinnerShares | None,
         opens: bool,
         threads: int | None,
+        own_later: bool = False,
     ) -> None:
         step = f"argmax with {correlations.peer}"
         self.plan = plan
@@ -54,13 +55,17 @@ class Argmax:
                 f"{step}: found shares {shares.dtype}{list(shares.shape)}, wanted uint64"
                 f"{[plan.nodes, plan.candidates]} as planned"
             )
-        values, codes = entrants(plan, own, earlier, step)
+        extras = None if own_later else entrants(plan, own, earlier, step)
+        self._earlier = earlier
         used = sum(correlations.used)
         number = correlations.begin(plan.demand)
         self._line = FlightLine(correlations.peer, correlations.session, self.active, number, used, plan)
         self._native = _native.two_party.Tournament(
-            plan.native, np.ascontiguousarray(shares), values, codes, correlations.native, resolve_threads(threads)
+            plan.native, np.ascontiguousarray(shares), correlations.native, resolve_threads(threads)
         )
+        self._lacks_own = own_later
+        if plan.extras and extras is not None:
+            self._native.enter(*extras)
         self._exchanges = (*plan.exchanges, plan.opening) if opens else plan.exchanges
         self._turns = take_turns(self._exchanges)
         self._flight = 0
@@ -110,6 +115,11 @@ class Argmax:
         come.
         """
         self._check_turn(sends=False)
+        if self._lacks_own:
+            raise TransferError(
+                f"argmax {self._line.number} with {self._line.peer}: found a flight before the active party's own "
+                "candidates entered; call enter first"
+            )
         turn = self._turns[self._flight]
         payload = self._line.unseal(message, self._flight, sum(turn.size(self._exchanges)))
         parts, first = [], 0
@@ -200,7 +210,10 @@ class Argmax:
 
 
 class ActiveArgmax(Argmax):
-    """The active party's side. own: int64[nodes], its best value of each node, if the plan says so."""
+    """The active party's side. own: int64[nodes], its best value of each node, if the plan says so.
+
+    own_later: the values are not known yet; `enter` takes them, before the first flight of the other party.
+    """
 
     active = True
 
@@ -213,13 +226,22 @@ class ActiveArgmax(Argmax):
         earlier: WinnerShares | None = None,
         opens: bool = True,
         threads: int | None = None,
+        own_later: bool = False,
     ) -> None:
-        if (own is not None) != plan.own:
+        if (own is not None or own_later) != plan.own:
             raise CapacityError(
                 f"argmax with {correlations.peer}: found {'no ' if own is None else ''}candidates of the active "
                 f"party's own, wanted own={plan.own} as planned"
             )
-        super().__init__(plan, correlations, shares, own, earlier, opens, threads)
+        super().__init__(plan, correlations, shares, own, earlier, opens, threads, own_later)
+
+    def enter(self, own: NDArray[np.int64]) -> None:
+        """The values that were to come later. CapacityError for others than planned, TransferError the second time."""
+        step = f"argmax {self._line.number} with {self._line.peer}"
+        if not self._lacks_own:
+            raise TransferError(f"{step}: found candidates of the active party's own once more, wanted them once")
+        self._native.enter(*entrants(self.plan, own, self._earlier, step))
+        self._lacks_own = False
 
     @property
     def won(self) -> NDArray[np.bool_]:

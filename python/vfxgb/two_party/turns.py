@@ -5,12 +5,20 @@ an exchange once it has both parts of all exchanges before. If both waited for e
 would take a flight. But a party that sends its part of the next exchange along with an answer lets the other finish two
 exchanges at once:
 
-    exchange     passive         active
+    exchange     chooser         other
     choices      1 ---->
     tables               <---- 2
-    layer 1      3 ---->       2         the tables come with the active party's part of layer 1
-    layer 2      3 ---->       4         so the passive party finishes layer 1 and sends its part of layer 2, too
+    layer 1      3 ---->       2         the tables come with the other party's part of layer 1
+    layer 2      3 ---->       4         so the chooser finishes layer 1 and sends its part of layer 2, too
     layer 3      5 ---->       4
+
+Lookups that follow each other take even less, if the parties take turns to choose, as who sends tables knows its own
+share before:
+
+    choices      1 ---->
+    tables               <---- 2
+    choices              <---- 2
+    tables       3 ---->
 
 The two parties take turns, and each sends all that it can.
 """
@@ -75,10 +83,10 @@ class Progress:
 
 
 def take_turns(exchanges: Sequence[FlightSize]) -> tuple[Turn, ...]:
-    """The flights of these exchanges. The passive party begins, and sends a part of the first one."""
+    """The flights of these exchanges. Whose part the first one has begins: the active party if it has both."""
     parties = {by_active: Progress(by_active, exchanges) for by_active in (False, True)}
     turns: list[Turn] = []
-    by_active = False
+    by_active = bool(exchanges and exchanges[0].to_passive)
     arrived: list[int] = []
     while not all(party.over for party in parties.values()):
         party, parts = parties[by_active], []

@@ -1,4 +1,4 @@
-"""The bytes of a flight, version 1. All integers are unsigned and little-endian.
+"""The bytes of a flight, version 2. All integers are unsigned and little-endian.
 
 offset  bytes  field
 0       4      magic "VX2P"
@@ -24,7 +24,7 @@ from vfxgb.ot.wire import Bytes
 from vfxgb.two_party.plan import ArgmaxPlan
 
 MAGIC = b"VX2P"
-VERSION = 1
+VERSION = 2
 DIGEST_BYTES = 16
 _TAG_BYTES = 8
 _HEADER = struct.Struct(f"<4sBBBxIQQ{_TAG_BYTES}s{_TAG_BYTES}s")

@@ -60,7 +60,7 @@ def begun() -> tuple[tuple[Channel, Channel], ActiveArgmax]:
 
 def test_another_message_than_the_next_is_refused() -> None:
     ends, party = begun()
-    ends[1].send(ArgmaxWinners(1, pack_bytes(b"1234")))
+    ends[1].send(ArgmaxWinners(1, pack_bytes(b"1234")))  # in place of an answer to the first flight
     with pytest.raises(MessageError, match="argmax-flight"):
         play(ends[0], party)
 
@@ -68,5 +68,5 @@ def test_another_message_than_the_next_is_refused() -> None:
 def test_bytes_that_are_no_flight_are_refused() -> None:
     ends, party = begun()
     ends[1].send(ArgmaxFlight(pack_bytes(b"1234")))
-    with pytest.raises(TransferError, match="no flight of version 1"):
+    with pytest.raises(TransferError, match="no flight of version 2"):
         play(ends[0], party)

@@ -25,40 +25,65 @@ from vfxgb.two_party.turns import FlightSize, take_turns
 from vfxgb.two_party.wire import OVERHEAD_BYTES
 
 
-def count(factors: int, arity: int, products: list[int]) -> None:
-    """Join so many factors, two or three at a time, and count."""
+def count(factors: int, arity: int, products: list[int]) -> int:
+    """Join so many factors, two or three at a time, and count; how many layers that takes."""
+    layers = 0
     while factors > 1:
         parts = [min(arity, factors - first) for first in range(0, factors, arity)]
         products[0] += parts.count(2)
         products[1] += parts.count(3)
-        factors = len(parts)
+        factors, layers = len(parts), layers + 1
+    return layers
+
+
+def look_up(factors: int, lookups: list[list[int]]) -> int:
+    """The same by lookups of up to seven: lookups[layer] counts small and large ones."""
+    layers = 0
+    while factors > 1:
+        chunk = factors if factors <= 7 else min(7, max(4, -(-factors // 7)))
+        parts = [min(chunk, factors - first) for first in range(0, factors, chunk)]
+        lookups[layers][0] += sum(2 <= part <= 4 for part in parts)
+        lookups[layers][1] += sum(part > 4 for part in parts)
+        factors, layers = len(parts), layers + 1
+    return layers
+
+
+def stage_by_text(signs: int, factors: list[int], blocks: int, arity: int, by_active: bool) -> tuple[Demand, int]:
+    """(pieces without those of selections, flights) of a stage that `by_active` begins, comparison by comparison."""
+    if arity < 7:
+        products = [0, 0]  # of two bits, of three
+        joins = max([count(blocks, arity, products) for _ in range(signs)])
+        layers = max([count(each, arity, products) for each in factors], default=0)
+        tables = {"back_tables" if by_active else "tables": signs * blocks}
+        return Demand(ands=products[0], triples=products[1], **tables), joins + layers + 2
+    lookups = [[signs * blocks, 0], [signs, 0] if blocks <= 4 else [0, signs], *([0, 0] for _ in range(4))]
+    products = lookups[2:]
+    layers = 2 + max([look_up(each, products) for each in factors], default=0)
+    found = Demand()
+    for layer, (small, large) in enumerate(lookups[:layers]):
+        # The parties take turns to choose.
+        back = by_active == (layer % 2 == 0)
+        found = found.plus(Demand(back_tables=small, back_large=large) if back else Demand(small, large=large))
+    return found, layers + 1
 
 
 def demand_by_text(plan: ArgmaxPlan) -> Demand:
     """Pieces of a plan, counted comparison by comparison."""
     blocks = -(-(plan.value_bits + 3) // 4)
     arities = plan.arities or (2,) * (1 + len(plan.groups))
-    signs = selections = 0
-    products = [0, 0]  # of two bits, of three
-    for _ in range(plan.nodes):
-        for _ in range(plan.candidates):
-            count(blocks, arities[0], products)
-    for _ in range(plan.nodes):
-        signs += plan.candidates
-        selections += plan.candidates
-        left = list(range(-(-plan.candidates // 2) + plan.extras))
-        for group, arity in zip(plan.groups, arities[1:], strict=True):
-            parts = [left[i : i + group] for i in range(0, len(left), group)]
-            for part in parts:
-                for _ in itertools.combinations(part, 2):
-                    signs += 1
-                    count(blocks, arity, products)
-                selections += len(part) - 1
-                for _ in part[1:]:
-                    count(len(part) - 1, arity, products)
-            left = left[: len(parts)]
-        assert len(left) == 1
-    return Demand(signs * blocks, products[0], selections, products[1])
+    demand, flights = stage_by_text(plan.nodes * plan.candidates, [], blocks, arities[0], True)
+    selections, by_active = plan.nodes * plan.candidates, flights % 2 == 0
+    left = -(-plan.candidates // 2) + plan.extras
+    for group, arity in zip(plan.groups, arities[1:], strict=True):
+        parts = [min(group, left - first) for first in range(0, left, group)] * plan.nodes
+        factors = [part - 1 for part in parts for _ in range(part - 1)]
+        signs = sum(len(list(itertools.combinations(range(part), 2))) for part in parts)
+        own, flights = stage_by_text(signs, factors, blocks, arity, by_active)
+        demand, by_active = demand.plus(own), by_active == (flights % 2 == 0)
+        selections += sum(part - 1 for part in parts)
+        left = -(-left // group)
+    assert left == 1
+    return demand.plus(Demand(muxes=selections))
 
 
 PLANS = [
@@ -70,6 +95,10 @@ PLANS = [
     ArgmaxPlan(29, 2, 17, False, 0, (4, 3)),
     ArgmaxPlan(29, 2, 17, False, 0, (4, 3), (3, 3, 3)),
     ArgmaxPlan(33, 2, 31, True, 0, (9, 2), (3, 2, 3)),
+    ArgmaxPlan(25, 2, 31, True, 0, (9, 2), (7, 7, 7)),
+    ArgmaxPlan(22, 2, 31, True, 0, (3, 6), (3, 7, 2)),
+    ArgmaxPlan(13, 1, 90, True, 0, (46,), (7, 7)),
+    ArgmaxPlan(5, 3, 31, False, 0, (4, 4), (7, 2, 7)),
 ]
 
 
@@ -79,7 +108,7 @@ def test_flights_and_bytes_are_as_foretold(plan, checked) -> None:
     assert plan.demand == demand_by_text(plan)
     generator = np.random.default_rng(1)
     both = sides(bits=5, checked=checked)
-    both.make(Demand(1, 1, 1, 1))  # the first requests carry seeds
+    both.make(Demand(1, 1, 1, 1, 1, 1, 1))  # the first requests carry seeds
     mine, theirs = both.active.request(plan.demand), both.passive.request(plan.demand)
     assert request_sizes(plan.demand, TransferSettings(5, checked)) == (len(mine), len(theirs))
     corrections = both.active.accept(theirs), both.passive.accept(mine)
@@ -94,7 +123,7 @@ def test_flights_and_bytes_are_as_foretold(plan, checked) -> None:
     for messages, sizes in zip(sent, active.flights, strict=True):
         assert tuple(map(len, messages)) == tuple(size + OVERHEAD_BYTES if size else 0 for size in sizes)
     assert both.active.used == both.passive.used == plan.demand
-    assert both.active.left == both.passive.left == (1, 1, 1, 1)
+    assert both.active.left == both.passive.left == (1, 1, 1, 1, 1, 1, 1)
 
 
 def test_batches_of_many_transfers(monkeypatch) -> None:
@@ -102,10 +131,10 @@ def test_batches_of_many_transfers(monkeypatch) -> None:
     monkeypatch.setattr("vfxgb.two_party.correlations.BATCH_TRANSFERS", 512)
     both = sides()
     both.make(Demand())
-    both.make(Demand(1))
-    demand = Demand(1000, 513, 512)
-    assert both.make(demand) - sum(request_sizes(demand, TransferSettings(6))) == 4096 + 32  # the other's first
-    assert both.active.left == both.passive.left == demand.plus(Demand(1))
+    both.make(Demand(1, 1))
+    demand = Demand(1000, 513, 512, 0, 300, 200, 73)
+    assert both.make(demand) == sum(request_sizes(demand, TransferSettings(6)))
+    assert both.active.left == both.passive.left == demand.plus(Demand(1, 1))
 
 
 def cost_by_text(plan: ArgmaxPlan, transfer_bits: int, flight_bytes: int) -> int:
@@ -113,7 +142,7 @@ def cost_by_text(plan: ArgmaxPlan, transfer_bits: int, flight_bytes: int) -> int
     transfers = plan.demand.active_sends + plan.demand.passive_sends
     corrections = 2 * 8 * 3 * plan.demand.triples
     online = 8 * sum(map(sum, plan.exchanges))
-    # Until the passive party can go on with what follows.
+    # Until the passive party has sent what follows.
     turns = take_turns([*plan.exchanges, FlightSize(0, 1)])
     flights = next(number for number, turn in enumerate(turns) if len(plan.exchanges) in turn.parts)
     return transfers * (pieces(transfer_bits) - 1) + corrections + online + 8 * flight_bytes * flights
@@ -134,7 +163,7 @@ def test_groups_are_the_cheapest(candidates, flight_bytes) -> None:
     costs = [
         cost_by_text(ArgmaxPlan(14, 2, candidates, True, 0, groups, arities), 4, flight_bytes)
         for groups in all_groups(-(-candidates // 2) + 1)
-        for arities in itertools.product((2, 3), repeat=1 + len(groups))
+        for arities in itertools.product((2, 3, 7), repeat=1 + len(groups))
     ]
     assert cost_by_text(found, 4, flight_bytes) == min(costs)
 
@@ -185,6 +214,7 @@ def test_what_does_not_fit_is_refused(arguments, words) -> None:
         (ArgmaxPlan(9, 3, 5, True, 0, (-4,)), "use plan_argmax"),
         (ArgmaxPlan(9, 3, 5, True, 0, (4,), (3,)), "joins of two or three"),
         (ArgmaxPlan(9, 3, 5, True, 0, (4,), (2, 4)), "joins of two or three"),
+        (ArgmaxPlan(26, 3, 5, True, 0, (4,), (2, 7)), "or of seven where numbers have no more blocks"),
         (ArgmaxPlan(60, 3, 5, True, 0, (4,)), "numbers of 60 bits"),
         (ArgmaxPlan(9, -3, 5, True, 0, (4,)), "nodes must not be negative"),
     ],

@@ -34,7 +34,7 @@ def finish(active: ActiveArgmax, passive: PassiveArgmax) -> None:
 
 
 def first_message(both: Sides, plan: ArgmaxPlan = PLAN) -> bytes:
-    return begin(both, plan)[1].send()
+    return begin(both, plan)[0].send()
 
 
 def other_number() -> bytes:
@@ -44,17 +44,17 @@ def other_number() -> bytes:
     return first_message(both)
 
 
-def from_active() -> bytes:
+def from_passive() -> bytes:
     active, passive = begin(stocked())
-    active.receive(passive.send())
-    return active.send()
+    passive.receive(active.send())
+    return passive.send()
 
 
 @pytest.mark.parametrize(
     ("make", "words"),
     [
         (lambda good: b"", "0 bytes that are no flight"),
-        (lambda good: b"VX2P" + bytes(100), "no flight of version 1"),
+        (lambda good: b"VX2P" + bytes(100), "no flight of version 2"),
         (lambda good: good[:-1], "are truncated"),
         (lambda good: good + b"\0", "are truncated"),
         (lambda good: good[:50] + bytes([good[50] ^ 1]) + good[51:], "the digest does not match"),
@@ -67,15 +67,15 @@ def from_active() -> bytes:
             "another plan",
         ),
         (lambda good: other_number(), "flight 0 of argmax 1"),
-        (lambda good: from_active(), "a flight of the active party"),
+        (lambda good: from_passive(), "a flight of the passive party"),
     ],
 )
 def test_a_flight_that_is_another_one(make, words) -> None:
     active, passive = begin(stocked())
-    good = passive.send()
+    good = active.send()
     with pytest.raises(TransferError, match=words):
-        active.receive(make(good))
-    active.receive(good)
+        passive.receive(make(good))
+    passive.receive(good)
     finish(active, passive)
 
 
@@ -87,29 +87,48 @@ def test_an_argmax_after_others_that_differed() -> None:
     PassiveArgmax(PLAN, both.passive, np.zeros((3, 5), dtype=np.uint64))
     active, passive = begin(both)
     with pytest.raises(TransferError, match="begins at piece"):
-        active.receive(passive.send())
+        passive.receive(active.send())
 
 
 def test_a_flight_that_comes_twice_or_out_of_turn() -> None:
     active, passive = begin(stocked())
     with pytest.raises(TransferError, match="call of receive, wanted send"):
-        passive.receive(b"")
-    with pytest.raises(TransferError, match="call of send, wanted receive"):
-        active.send()
-    good = passive.send()
+        active.receive(b"")
     with pytest.raises(TransferError, match="call of send, wanted receive"):
         passive.send()
-    active.receive(good)
+    good = active.send()
+    with pytest.raises(TransferError, match="call of send, wanted receive"):
+        active.send()
+    passive.receive(good)
     with pytest.raises(TransferError, match="call of receive, wanted send"):
-        active.receive(good)
+        passive.receive(good)
     with pytest.raises(TransferError, match="winners are known after it"):
         _ = active.won
     with pytest.raises(TransferError, match="winners are known after it"):
         _ = active.forwarded
-    passive.receive(active.send())
-    passive.send()
+    active.receive(passive.send())
+    active.send()
     with pytest.raises(TransferError, match="found flight 0 of argmax 0"):
-        active.receive(good)
+        passive.receive(good)
+
+
+def test_candidates_that_enter_late() -> None:
+    active, passive = begin(stocked())
+    with pytest.raises(TransferError, match="once more, wanted them once"):
+        active.enter(OWN)
+    both = stocked()
+    x, y = share(VALUES, PLAN.value_bits, np.random.default_rng(1))
+    active = ActiveArgmax(PLAN, both.active, x, own_later=True)
+    passive = PassiveArgmax(PLAN, both.passive, y)
+    passive.receive(active.send())
+    answer = passive.send()
+    with pytest.raises(TransferError, match="call enter first"):
+        active.receive(answer)
+    with pytest.raises(CapacityError, match=r"found \[2\] values of one's own"):
+        active.enter(OWN[:2])
+    active.enter(OWN)
+    active.receive(answer)
+    finish(active, passive)
 
 
 def test_nothing_comes_after_the_end() -> None:
@@ -167,10 +186,10 @@ def test_requests_that_are_none() -> None:
         both.active.request(demand)
     more = sides()
     for request, words in [
-        (b"", "no request of version 2"),
-        (theirs[:48] + theirs[52:], "batch"),
+        (b"", "no request of version 3"),
+        (theirs[:72] + theirs[76:], "batch"),
         (theirs[:-1], "truncated"),
-        (theirs[:48], "found 0 batches of transfers, wanted 3"),
+        (theirs[:72], "found 0 batches of transfers, wanted 3"),
         (more.passive.request(Demand(4, 4, 5)), "found request 0 for Demand"),
     ]:
         with pytest.raises(TransferError, match=words):
@@ -247,7 +266,7 @@ def test_numbers_of_transfers_only_advance_after_a_resume() -> None:
     (sender, receiver), (back, forth) = ends(1), ends(2)
     both = Sides(Correlations(True, sender, forth, DOMAIN), Correlations(False, back, receiver, DOMAIN))
     both.make(PLAN.demand)
-    old = begin(both)[1].send()
+    old = begin(both)[0].send()
     place = sender.position
     assert place == receiver.position > 0
     senders = [Sender.restore("the other", party.state(), party.position) for party in (sender, back)]
@@ -259,8 +278,8 @@ def test_numbers_of_transfers_only_advance_after_a_resume() -> None:
     assert senders[0].position > place
     active, passive = begin(again)
     with pytest.raises(TransferError, match="a flight of session"):
-        active.receive(old)
-    active.receive(passive.send())
+        passive.receive(old)
+    passive.receive(active.send())
     finish(active, passive)
 
 

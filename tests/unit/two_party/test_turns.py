@@ -24,17 +24,13 @@ def finished_by(parts: set[tuple[bool, int]], exchanges: list[FlightSize]) -> in
     return place
 
 
-@given(
-    st.lists(st.sampled_from([FlightSize(0, 1), FlightSize(1, 0), LAYER]), max_size=12).map(
-        lambda rest: [FlightSize(0, 4), *rest]
-    )
-)
+@given(st.lists(st.sampled_from([FlightSize(0, 1), FlightSize(1, 0), LAYER]), min_size=1, max_size=12))
 def test_every_part_is_sent_once_and_not_before_it_can_be_made(exchanges) -> None:
     turns = take_turns(exchanges)
     known: dict[bool, set[tuple[bool, int]]] = {True: set(), False: set()}
     sent = []
     for number, turn in enumerate(turns):
-        assert turn.by_active == (number % 2 == 1)
+        assert turn.by_active == (bool(exchanges[0].to_passive) == (number % 2 == 0))
         for part in turn.parts:
             size = exchanges[part]
             assert size.to_passive if turn.by_active else size.to_active
@@ -70,3 +66,18 @@ def test_the_flights_of_a_stage_as_the_text_shows_them() -> None:
         (True, (3, 4)),
         (False, (4,)),
     ]
+
+
+def test_lookups_take_a_flight_each_and_one_more() -> None:
+    """The parties take turns to choose, and whoever sends tables sends its choices along; then comes a selection."""
+    for lookups in range(1, 7):
+        exchanges = []
+        for number in range(lookups):
+            there, back = FlightSize(1, 0), FlightSize(0, 15)
+            exchanges += [there, back] if number % 2 == 0 else [FlightSize(0, 1), FlightSize(15, 0)]
+        turns = take_turns([*exchanges, LAYER])
+        assert len(turns) == lookups + 2
+        assert [turn.parts for turn in turns[:2]] == [(0,), (1, 2)]
+        # The last tables come with the sender's part of the selection, and the other party may begin what follows.
+        assert turns[-2].parts == (2 * lookups - 1, 2 * lookups)
+        assert turns[-1].parts == (2 * lookups,)

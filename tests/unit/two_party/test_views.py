@@ -9,14 +9,18 @@ import pytest
 from numpy.typing import NDArray
 
 from two_party_runs import play, share, sides
-from vfxgb.two_party import ActiveArgmax, PassiveArgmax, plan_argmax
+from vfxgb.two_party import ActiveArgmax, ArgmaxPlan, PassiveArgmax
 from vfxgb.two_party.tournament import _unpack
 from vfxgb.two_party.wire import DIGEST_BYTES, OVERHEAD_BYTES
 
 HEADER = OVERHEAD_BYTES - DIGEST_BYTES
 NODES = 3000
 BITS = 4
-PLAN = plan_argmax(BITS, NODES, 5, flight_bytes=1000)
+PLANS = {
+    "ands": ArgmaxPlan(BITS, NODES, 5, True, 0, (2, 2), (2, 3, 2)),
+    "lookups": ArgmaxPlan(BITS, NODES, 5, True, 0, (4,), (7, 7)),
+}
+PLAN = PLANS["ands"]
 # Numbers of one node, played NODES times, and the active party's own. The first two have one winner, candidate 1.
 NUMBERS = {
     "spread": ([3, -9, 0, 2, 1], 8),
@@ -41,15 +45,17 @@ def opened(messages: list[bytes], size: int) -> NDArray[np.uint8]:
     return payloads(messages)[-1][-size:]
 
 
-def views(name: str, seed: int) -> tuple[ActiveArgmax, PassiveArgmax, list[bytes], list[bytes]]:
+def views(
+    name: str, seed: int, plan: ArgmaxPlan = PLAN
+) -> tuple[ActiveArgmax, PassiveArgmax, list[bytes], list[bytes]]:
     """Both parties after the end, what the passive one received, and what the active one received."""
     numbers, own = NUMBERS[name]
     generator = np.random.default_rng(seed)
     both = sides(seed)
-    both.make(PLAN.demand)
+    both.make(plan.demand)
     x, y = share(np.tile(np.array(numbers), (NODES, 1)), BITS, generator)
-    active = ActiveArgmax(PLAN, both.active, x, np.full(NODES, own))
-    passive = PassiveArgmax(PLAN, both.passive, y)
+    active = ActiveArgmax(plan, both.active, x, np.full(NODES, own))
+    passive = PassiveArgmax(plan, both.passive, y)
     sent = play(active, passive)
     return active, passive, [message for message, _ in sent], [message for _, message in sent]
 
@@ -61,10 +67,11 @@ def chi_square(observed: NDArray[np.int64], wanted: NDArray[np.float64]) -> floa
     return (statistic - free) / np.sqrt(2 * free)
 
 
+@pytest.mark.parametrize("kind", PLANS)
 @pytest.mark.parametrize("name", NUMBERS)
-def test_all_flights_are_uniform(name) -> None:
+def test_all_flights_are_uniform(name, kind) -> None:
     for seed in (1, 2):
-        _, _, to_passive, to_active = views(name, seed)
+        _, _, to_passive, to_active = views(name, seed, PLANS[kind])
         for messages, opening in zip((to_passive, to_active), PLAN.opening, strict=True):
             for payload in masked(messages, opening):
                 # The last bits of a message may be padding.
@@ -73,10 +80,11 @@ def test_all_flights_are_uniform(name) -> None:
                 assert len(payload) > 256
 
 
+@pytest.mark.parametrize("kind", PLANS)
 @pytest.mark.parametrize("name", NUMBERS)
-def test_no_flight_depends_on_the_place_of_a_bit(name) -> None:
+def test_no_flight_depends_on_the_place_of_a_bit(name, kind) -> None:
     """Bits of every node's own fields, by their place within a node: each is 1 in half of the nodes."""
-    _, _, to_passive, to_active = views(name, 3)
+    _, _, to_passive, to_active = views(name, 3, PLANS[kind])
     for messages, opening in zip((to_passive, to_active), PLAN.opening, strict=True):
         for payload in masked(messages, opening):
             bits = np.unpackbits(payload, bitorder="little")
@@ -105,9 +113,10 @@ def test_the_opening_follows_from_what_a_party_learns() -> None:
             assert chi_square(observed, np.full(len(observed), NODES / len(observed))) < 6
 
 
-def test_views_of_the_same_winners_look_alike() -> None:
+@pytest.mark.parametrize("kind", PLANS)
+def test_views_of_the_same_winners_look_alike(kind) -> None:
     """Other numbers with the same winners: what either party received has the same distribution, flight by flight."""
-    one, other = views("spread", 5), views("other sign", 6)
+    one, other = views("spread", 5, PLANS[kind]), views("other sign", 6, PLANS[kind])
     assert one[1].won.tolist() == other[1].won.tolist()
     for side in (2, 3):
         for first, second in zip(payloads(one[side]), payloads(other[side]), strict=True):

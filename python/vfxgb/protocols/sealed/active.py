@@ -15,7 +15,7 @@ from vfxgb.protocols.sealed.params import check_score_bits
 from vfxgb.protocols.sealed.pieces import finish_pieces, missing, next_round, offer_pieces, tree_demand
 from vfxgb.protocols.sealed.recorded import note_left
 from vfxgb.protocols.sealed.routed import learn_bits, transfers_of
-from vfxgb.protocols.sealed.tournament import find_winners
+from vfxgb.protocols.sealed.tournament import begin_early, find_winners
 from vfxgb.rows.encrypted_columns import SlotRows
 from vfxgb.rows.parts import Pairs
 from vfxgb.two_party import Demand
@@ -87,20 +87,23 @@ class SealedActive:
         return last
 
     def open_level(self, level: ActiveLevel) -> None:
-        """Send every passive party the masked nodes of the level, in the order of slots."""
+        """Send all passive parties the masked nodes of the level, in the order of slots, and the first one a flight."""
         with self._context.timings.phase("sums"):
             trees = [_slot_rows(nodes) for nodes in level.trees]
             for line in self._lines.values():
                 message, shares = line.holder.mask(line.columns.sums(trees), shuffle=False)
                 line.shares = shares.x
                 line.channel.send(message)
+        lines = list(self._lines.values())
+        for line in lines:
+            line.ahead.begin_level(level.depth, [len(nodes.order) for nodes in level.trees])
+        if not samples_columns(self._context):
+            begin_early(self._context, self._settings, lines, self._picks(lines[0], level))
 
     def propose(self, level: ActiveLevel, own: Sequence[Proposals]) -> Mapping[str, Sequence[Proposals]]:
         """See HiddenActiveRole: the winner's gain is infinite, and nobody else has one."""
         lines = list(self._lines.values())
         picks = {line.party: self._picks(line, level) for line in lines}
-        for line in lines:
-            line.ahead.begin_level(level.depth, [len(nodes.order) for nodes in level.trees])
         scores = [_scores(mine)[nodes.order] for mine, nodes in zip(own, level.trees, strict=True)]
         won = find_winners(self._context, self._settings, lines, picks, np.concatenate(scores))
         ends = np.cumsum([len(nodes.order) for nodes in level.trees])[:-1]

@@ -19,7 +19,7 @@ from vfxgb.routing import RoutingReceiver
 from vfxgb.rows.encrypted_columns import EncryptedColumns
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_bytes
-from vfxgb.two_party import Correlations, Demand, flight_bytes_of
+from vfxgb.two_party import ActiveArgmax, Correlations, Demand, flight_bytes_of
 from vfxgb.two_party.plan import DEFAULT_FLIGHT_BYTES
 
 
@@ -27,9 +27,9 @@ from vfxgb.two_party.plan import DEFAULT_FLIGHT_BYTES
 class ActiveLine:
     """What the active party has with one passive party, from the set-up on.
 
-    `ahead`: what travels behind flights. `shares`: its shares of the level's sums, uint64[slots, columns]. `used`:
-    pieces that were used before this round. `encrypted`: the encrypted columns, where the rows are; None until the
-    party's offer is there.
+    `ahead`: what travels behind flights. `shares`: its shares of the level's sums, uint64[slots, columns]. `argmax`:
+    the comparisons of the level once they have begun. `used`: pieces that were used before this round. `encrypted`: the
+    encrypted columns, where the rows are; None until the party's offer is there.
     """
 
     party: str
@@ -39,6 +39,7 @@ class ActiveLine:
     routing: RoutingReceiver
     ahead: Ahead
     shares: NDArray[np.uint64]
+    argmax: ActiveArgmax | None = None
     used: Demand = Demand()  # noqa: RUF009 - a named tuple
     encrypted: EncryptedColumns | None = None
 

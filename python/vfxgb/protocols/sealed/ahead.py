@@ -65,8 +65,13 @@ class Ahead:
         """So many transfers of each row were taken at a depth."""
         self._taken[depth] = transfers
 
+    def begin(self, argmax: ActiveArgmax) -> None:
+        """Send the first flight, with what goes behind it."""
+        send_flight(self.channel, argmax)
+        self._send(argmax.own_left)
+
     def play(self, argmax: ActiveArgmax) -> None:
-        """Play all flights, with what goes behind them. Raises what Argmax.receive and Correlations.accept do."""
+        """Play all other flights, with what goes behind them. Raises what Argmax.receive and Correlations.accept do."""
         while not argmax.finished:
             if argmax.sends:
                 send_flight(self.channel, argmax)

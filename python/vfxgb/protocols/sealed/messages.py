@@ -75,6 +75,9 @@ class SealedPieces(Message, frozen=True, forbid_unknown_fields=True):
     ands: int
     muxes: int
     triples: int
+    back_tables: int
+    large: int
+    back_large: int
     request: Bulk
 
 

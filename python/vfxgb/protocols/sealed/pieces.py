@@ -49,7 +49,7 @@ def missing(wanted: Demand, correlations: Correlations) -> Demand:
 def offer_pieces(channel: Channel, correlations: Correlations, demand: Demand) -> None:
     """Active party, at the beginning of a round: ask for so many pieces. `finish_pieces` takes the answer."""
     request = correlations.request(demand) if any(demand) else b""
-    channel.send(SealedPieces(*demand, pack_bytes(request)))
+    channel.send(SealedPieces(**demand._asdict(), request=pack_bytes(request)))
 
 
 def finish_pieces(channel: Channel, correlations: Correlations, demand: Demand) -> None:
@@ -71,7 +71,7 @@ def answer_pieces(channel: Channel, correlations: Correlations, message: SealedP
 
     Raises MessageError for a demand that nobody needs: a stock that grows in each round would take all memory.
     """
-    demand = Demand(message.tables, message.ands, message.muxes, message.triples)
+    demand = Demand(*(getattr(message, kind) for kind in Demand._fields))
     if min(demand) < 0 or any(more > room for more, room in zip(demand, missing(most, correlations), strict=True)):
         raise MessageError(
             f"making pieces of argmaxes with {channel.peer}: found {demand} beside {correlations.left} in stock, "

@@ -34,8 +34,7 @@ def find_winners(
     """
     if len(lines) == 1:
         (line,) = lines
-        argmax = _played(context, settings, line, picks[line.party], own, None, last=True)
-        return {line.party: ~argmax.won}
+        return {line.party: ~_played(context, settings, line, picks[line.party], own, None, last=True).won}
     earlier: WinnerShares | None = None
     widths: list[int] = []
     for place, line in enumerate(lines):
@@ -54,6 +53,39 @@ def find_winners(
     return _told(context, lines, len(own))
 
 
+def begin_early(
+    context: ActiveContext, settings: ArgmaxSettings, lines: Sequence[ActiveLine], picks: Sequence[Pick]
+) -> None:
+    """Begin with the first passive party before the active party's own best is known, so that the first flight goes
+    with what was sent before.
+
+    Raises TransferError, MessageError, CapacityError, PeerError.
+    """
+    _begin(context, settings, lines[0], picks, None, None, last=len(lines) == 1, own_later=True)
+
+
+def _begin(
+    context: ActiveContext,
+    settings: ArgmaxSettings,
+    line: ActiveLine,
+    picks: Sequence[Pick],
+    own: NDArray[np.int64] | None,
+    earlier: WinnerShares | None,
+    last: bool,
+    own_later: bool = False,
+) -> ActiveArgmax:
+    shares = pick_shares(line.shares, picks)
+    earlier_bits = 0 if earlier is None else earlier.code_bits
+    plan = settings.plan(len(shares), candidates_of(picks), own_later or own is not None, earlier_bits)
+    supply_active(line.channel, line.correlations, plan)
+    with context.timings.phase("compare"):
+        line.argmax = ActiveArgmax(
+            plan, line.correlations, shares, own, earlier, opens=last, threads=context.threads, own_later=own_later
+        )
+        line.ahead.begin(line.argmax)
+    return line.argmax
+
+
 def _played(
     context: ActiveContext,
     settings: ArgmaxSettings,
@@ -63,11 +95,13 @@ def _played(
     earlier: WinnerShares | None,
     last: bool,
 ) -> ActiveArgmax:
-    shares = pick_shares(line.shares, picks)
-    earlier_bits = 0 if earlier is None else earlier.code_bits
-    plan = settings.plan(len(shares), candidates_of(picks), own is not None, earlier_bits)
-    supply_active(line.channel, line.correlations, plan)
-    argmax = ActiveArgmax(plan, line.correlations, shares, own, earlier, opens=last, threads=context.threads)
+    argmax, line.argmax = line.argmax, None
+    if argmax is None:
+        argmax = _begin(context, settings, line, picks, own, earlier, last)
+        line.argmax = None
+    else:
+        assert own is not None  # noqa: S101 - what has begun early lacks them
+        argmax.enter(own)
     with context.timings.phase("compare"):
         line.ahead.play(argmax)
     return argmax
