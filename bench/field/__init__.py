@@ -1,4 +1,4 @@
-"""The entrants of `vfxgb bench field`: protocols of vfxgb, and other libraries. What is measured is in vfxgb/bench/field.
+"""The entrants of `vfxgb bench field`: protocols of vfxgb, and other libraries; vfxgb/bench/field measures them.
 
 adapter.py    what an entrant is, and what a party of one is told: the interface of adapters/
 adapters/     one file per library; presence registers it

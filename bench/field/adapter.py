@@ -1,4 +1,4 @@
-"""What an entrant is. An adapter is a file of adapters/ with a `PEER`; the file's name is the peer's on the command line.
+"""What an entrant is. An adapter is a file of adapters/ with a `PEER`, named as the peer is on the command line.
 
 An adapter imports its library inside functions only. It measures nothing and checks nothing: it says when a training
 begins and when a tree is done, and leaves predictions; party.py and the benchmark do the rest, in the same way for all.
@@ -113,8 +113,8 @@ Play = Callable[[Job, Reporter], None]
 class Peer:
     """`title`: as it calls itself. `distribution`: on PyPI. `module`: what to import.
 
-    `requirements`: what pip installs into an environment of its own. `install`: how a person does it. `source`: where it
-    is read who learns what. `entrants`: makes name -> entrant; called where the library is installed. `play`: the
+    `requirements`: what pip installs into an environment of its own. `install`: how a person does it. `source`: where
+    it is read who learns what. `entrants`: makes name -> entrant; called where the library is installed. `play`: the
     function of every party, which looks at job.role.
     """
 

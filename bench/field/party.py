@@ -1,7 +1,7 @@
 """The process of one party: `python -m field.party FOLDER NAME describe`, or `... run JOB.json`.
 
 `describe` prints one line of JSON: whether the library can be imported, its version, its entrants. `run` tells events
-(adapter.Reporter) until the training is done, then waits until its stdin is closed, so that its memory can be looked at.
+(adapter.Reporter) until the training is done, then waits until its stdin is closed: its memory can be looked at.
 """
 
 from __future__ import annotations

@@ -75,7 +75,9 @@ LEVELS = (
         "no sum is opened and the passive party is shown no node but through its own splits; a party learns no more "
         "than splits that win, and which way rows go there",
     ),
-    Level("nothing", 5, "sums, nodes and splits stay shared: neither party learns more than the model, or shares of it"),
+    Level(
+        "nothing", 5, "sums, nodes and splits stay shared: neither party learns more than the model, or shares of it"
+    ),
 )
 LEVEL_NAMES = tuple(level.name for level in LEVELS)
 
@@ -106,9 +108,7 @@ class Settings:
     threads: int
 
 
-FULL = Settings(
-    quick=False, shapes=SHAPES, lines=LINES, trees=3, limit_seconds=1800.0, budget_seconds=None, threads=1
-)
+FULL = Settings(quick=False, shapes=SHAPES, lines=LINES, trees=3, limit_seconds=1800.0, budget_seconds=None, threads=1)
 QUICK = replace(
     FULL,
     quick=True,

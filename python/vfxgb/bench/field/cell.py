@@ -12,7 +12,7 @@ import socket
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import datetime, timezone
 from itertools import pairwise
@@ -129,8 +129,9 @@ def counted(run: Run, trees: int) -> dict[str, Any]:
             numbers["bytes"][way] = {"tree": sent.tree, "setup": sent.setup}
         numbers["shaper_cpu_seconds"] = run.passed.cpu_seconds
     for name in COUNTERS:
-        told = [event.more.get(name) for event in run.events[1:]]
-        numbers[name] = None if None in told else median(after - before for before, after in pairwise(told[:-1]))
+        told = [float(event.more[name]) for event in run.events[1:] if name in event.more]
+        steps = [after - before for before, after in pairwise(told[:-1])]
+        numbers[name] = median(steps) if steps else None
     return numbers
 
 
@@ -185,8 +186,7 @@ def _cores(roles: Sequence[str]) -> dict[str, list[int]]:
 
 def _free_ports(roles: Sequence[str]) -> dict[str, int]:
     """Role -> a port that nobody listens on now."""
-    free: Callable[[], socket.socket] = lambda: socket.create_server((HOST, 0))  # noqa: E731
-    held = {role: free() for role in roles}
+    held = {role: socket.create_server((HOST, 0)) for role in roles}
     ports = {role: listening.getsockname()[1] for role, listening in held.items()}
     for listening in held.values():
         listening.close()

@@ -21,6 +21,7 @@ from vfxgb.files import write_atomically
 VERSION = 1
 MEASURED, WRONG, FAILED, NOT_RUN = "measured", "wrong", "failed", "not run"
 DONE = (MEASURED, WRONG, FAILED)
+REMEDY = "remove it, or give another --out"
 # Settings that must be the same when a run goes on.
 FIXED = ("quick", "trees", "threads")
 
@@ -110,9 +111,9 @@ def read_document(path: Path) -> dict[str, Any]:
         document = json.loads(path.read_text(encoding="utf-8"))
         version = document["version"]
     except (ValueError, KeyError, TypeError):
-        raise FormatError(f"reading {path}: this is no result of vfxgb bench field; remove it, or give another --out") from None
+        raise FormatError(f"reading {path}: this is no result of vfxgb bench field; {REMEDY}") from None
     if version != VERSION:
-        raise FormatError(f"reading {path}: found version {version}, wanted {VERSION}; remove it, or give another --out")
+        raise FormatError(f"reading {path}: found version {version}, wanted {VERSION}; {REMEDY}")
     found: dict[str, Any] = document
     return found
 
