@@ -45,9 +45,11 @@ LINES = (
     Line("100/20", 100, 20),
     Line("10/50", 10, 50),
 )
-# What an entrant is tried on before it meets a table: whether it runs at all, and how long it may take.
-PROBE = Shape("probe", 1_000, (5, 5), 4, 8)
+# What an entrant is tried on before it meets a table: whether it runs at all, and how its time grows with the table.
+# Who is slow on the small one is not tried on the other.
+PROBES = (Shape("probe", 200, (5, 5), 4, 8), Shape("probe 2k", 2_000, (5, 5), 4, 8))
 PROBE_LINE = LINES[0]
+SLOW_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def level_of(spec: ProtocolSpec) -> str:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run measures. `trees` are timed; one more is grown before and one after them.
+    """What a run measures. `trees` are timed; some are grown before them (bench/field/adapter.py) and one after them.
 
     `limit_seconds`: what a cell may take; one that would take longer is run with fewer trees, or not at all.
     `budget_seconds`: what all may take together, None for any time.
@@ -119,5 +121,5 @@ QUICK = replace(
 )
 # The fewest trees that are timed where the limit forbids more.
 FEWEST_TREES = 1
-# Trees that are grown and not timed: the first may make keys, and after the last nothing is made ahead.
-UNTIMED_TREES = 2
+# Trees that are grown after those that are timed: behind the last one nothing is made ahead.
+LAST_TREES = 1

@@ -1,8 +1,8 @@
 """One cell: the parties of an entrant train over a line; what comes out is checked, then counted.
 
-Time of a tree: the median over all trees but the first and the last. Set-up: what the first tree takes beyond it, from
-the moment that the parties are connected, keys and tables included. Bytes are those that the shaper passed on, whatever
-the entrant sends them with. Processor time and memory are those of all processes of a party.
+Time of a tree: the median over all trees but the first ones and the last. Set-up: what the first ones take beyond it,
+from the moment that the parties are connected, keys and tables included. Bytes are those that the shaper passed on,
+whatever the entrant sends them with. Processor time and memory are those of all processes of a party.
 """
 
 import dataclasses
@@ -21,7 +21,7 @@ from statistics import median
 from typing import Any
 
 from vfxgb.bench.datasets import ACTIVE, PASSIVE
-from vfxgb.bench.field.axes import UNTIMED_TREES
+from vfxgb.bench.field.axes import LAST_TREES, PROBES
 from vfxgb.bench.field.parties import EntrantFailedError, Event, Events, PartyProcess, environment
 from vfxgb.bench.field.peers import Peers
 from vfxgb.bench.field.process_cost import Cost
@@ -57,15 +57,17 @@ def measure_cell(
     with tempfile.TemporaryDirectory(prefix="vfxgb-field-") as name:
         folder = Path(name)
         tables.write(cell.shape, folder)
-        grown = trees + UNTIMED_TREES
+        warm = entrant["warm_trees"]
+        grown = warm + trees + LAST_TREES
         try:
             run = train(cell, peers, folder, grown, threads, limit)
-            checked = tables.check(cell.shape, grown, entrant["twin"], folder)
+            checked = tables.check(cell.shape, grown, entrant["twin"], folder, cell.shape not in PROBES)
+            numbers = counted(run, warm, trees)
         except EntrantFailedError as failure:
             return {**head, "state": FAILED, "why": str(failure)[:LONGEST_WHY], "took": time.monotonic() - began}
         except WrongModelError as wrong:
             return {**head, "state": WRONG, "why": str(wrong), "took": time.monotonic() - began}
-    return {**head, "state": MEASURED, **checked, **counted(run, trees), "took": time.monotonic() - began}
+    return {**head, "state": MEASURED, **checked, **numbers, "grown": grown, "took": time.monotonic() - began}
 
 
 def train(cell: Cell, peers: Peers, folder: Path, trees: int, threads: int, limit: float) -> Run:
@@ -104,20 +106,21 @@ def train(cell: Cell, peers: Peers, folder: Path, trees: int, threads: int, limi
         return Run(heard, costs, line.passed() if line else None)
 
 
-def counted(run: Run, trees: int) -> dict[str, Any]:
-    """The numbers of a cell, from what was heard and seen."""
+def counted(run: Run, warm: int, trees: int) -> dict[str, Any]:
+    """The numbers of a cell, from what was heard and seen. `warm`: trees before those that are timed."""
     names = [event.name for event in run.events]
-    if names != ["begin"] + ["tree"] * (trees + UNTIMED_TREES):
-        raise EntrantFailedError(f"found the events {names}, wanted begin and {trees + UNTIMED_TREES} trees")
+    wanted = warm + trees + LAST_TREES
+    if names != ["begin"] + ["tree"] * wanted:
+        raise EntrantFailedError(f"found the events {names}, wanted begin and {wanted} trees")
     times = [event.time for event in run.events]
-    seconds = Steps(times)
+    seconds = Steps(times, warm)
     numbers: dict[str, Any] = {"tree_seconds": seconds.tree, "trees_seconds": seconds.middle}
     numbers["setup_seconds"] = seconds.setup
     numbers["cpu"], numbers["peak_bytes"] = {}, {}
     for role, costs in run.costs.items():
         known = [cost for cost in costs if cost is not None]
         if len(known) == len(costs):
-            cpu = Steps([cost.cpu_seconds for cost in known])
+            cpu = Steps([cost.cpu_seconds for cost in known], warm)
             numbers["cpu"][role] = {"tree": cpu.tree, "setup": cpu.setup}
             numbers["peak_bytes"][role] = known[-1].peak_bytes
     numbers["bytes"] = {}
@@ -125,24 +128,26 @@ def counted(run: Run, trees: int) -> dict[str, Any]:
         # What passed before the parties said that they are connected is of the set-up, too.
         moments = [float("-inf"), *times[1:]]
         for way in ("there", "back"):
-            sent = Steps([run.passed.until(way, moment) for moment in moments])
+            sent = Steps([run.passed.until(way, moment) for moment in moments], warm)
             numbers["bytes"][way] = {"tree": sent.tree, "setup": sent.setup}
         numbers["shaper_cpu_seconds"] = run.passed.cpu_seconds
     for name in COUNTERS:
         told = [float(event.more[name]) for event in run.events[1:] if name in event.more]
-        steps = [after - before for before, after in pairwise(told[:-1])]
-        numbers[name] = median(steps) if steps else None
+        numbers[name] = Steps([0.0, *told], warm).tree if told else None
     return numbers
 
 
 class Steps:
-    """A counter at the beginning and after each tree: its growth in a tree in the middle, and before that."""
+    """A counter at the beginning and after each tree: its growth in a tree that is timed, and what came before.
 
-    def __init__(self, counter: Sequence[float]) -> None:
+    The set-up is what the first trees take beyond as many that are timed; never less than nothing, as trees differ.
+    """
+
+    def __init__(self, counter: Sequence[float], warm: int) -> None:
         steps = [after - before for before, after in pairwise(counter)]
-        self.middle = steps[1:-1]
+        self.middle = steps[warm:-LAST_TREES]
         self.tree = median(self.middle)
-        self.setup = steps[0] - self.tree
+        self.setup = max(0.0, sum(steps[:warm]) - warm * self.tree)
 
 
 def _job(

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vfxgb.bench.field.axes import FEWEST_TREES, PROBE, PROBE_LINE, UNTIMED_TREES, Settings
+from vfxgb.bench.field.axes import FEWEST_TREES, LAST_TREES, PROBE_LINE, PROBES, SLOW_SECONDS, Settings
 from vfxgb.bench.field.cell import measure_cell
-from vfxgb.bench.field.estimate import Expected, Known, expected, probe_of, trees_within
+from vfxgb.bench.field.estimate import Expected, Known, expected, trees_within
 from vfxgb.bench.field.peers import Peers
 from vfxgb.bench.field.results import FAILED, MEASURED, NOT_RUN, Cell, Results, cells_of, entrant_name
 from vfxgb.bench.field.tables import Tables
@@ -18,6 +18,7 @@ from vfxgb.errors import UnknownNameError
 
 # A cell is given up after this many times its limit: what is expected is not certain.
 PATIENCE = 3.0
+LEAST_PATIENCE = 15.0
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Field:
         cells = self._cells(described)
         # Of each entrant it is known how long it takes before any cell is begun.
         for cell in {cell.name: cell for cell in cells}.values():
-            self._probe(cell, self._entrant(cell))
+            self._probe(cell)
         for place, cell in enumerate(cells):
             self._measure(cell, cells, place)
         return document
@@ -85,25 +86,42 @@ class Field:
         entrant: dict[str, Any] = self._results.document["peers"][cell.peer]["entrants"][cell.entrant]
         return entrant
 
-    def _probe(self, cell: Cell, entrant: Mapping[str, Any]) -> None:
-        """Try an entrant on a small table, unless that was done."""
-        probes = self._results.probes
-        if probes.get(cell.name, {}).get("state") == MEASURED and not self._request.again:
+    def _probe(self, cell: Cell) -> None:
+        """Try an entrant on small tables, unless that was done."""
+        before = self._results.probes.get(cell.name, [])
+        if before and all(found["state"] == MEASURED for found in before) and not self._request.again:
             return
-        small = probe_of(cell)
-        limit = PATIENCE * self._settings.limit_seconds
-        say(f"trying {small.words}")
-        probes[cell.name] = measure_cell(
-            small, entrant, self._peers, self._tables, FEWEST_TREES, self._settings.threads, limit
-        )
-        self._results.save()
+        tried: list[dict[str, Any]] = []
+        self._results.probes[cell.name] = tried
+        for shape in PROBES:
+            small = Cell(cell.peer, cell.entrant, shape, PROBE_LINE if cell.line else None)
+            say(f"trying {small.words}")
+            tried.append(self._run(small, FEWEST_TREES, self._patience()))
+            self._results.save()
+            if tried[-1]["state"] != MEASURED or tried[-1]["took"] > SLOW_SECONDS:
+                return
+
+    def _run(self, cell: Cell, trees: int, limit: float) -> dict[str, Any]:
+        entrant, threads = self._entrant(cell), self._settings.threads
+        return measure_cell(cell, entrant, self._peers, self._tables, trees, threads, limit)
+
+    def _patience(self) -> float:
+        """Seconds after which a training is given up; it does not go far beyond what all may take."""
+        patience = PATIENCE * self._settings.limit_seconds
+        left = self._left()
+        return patience if left is None else max(LEAST_PATIENCE, min(patience, left))
+
+    def _left(self) -> float | None:
+        """Seconds that are left for all cells, None for any number."""
+        budget = self._settings.budget_seconds
+        return None if budget is None else budget - (time.monotonic() - self._began)
 
     def _measure(self, cell: Cell, cells: Sequence[Cell], place: int) -> None:
         """Run a cell, or write down why not."""
         settings = self._settings
-        probe = self._results.probes[cell.name]
-        if probe["state"] != MEASURED:
-            self._results.put(cell, {"state": FAILED, "why": f"on a table of {PROBE.rows:,} rows: {probe['why']}"})
+        refused = self._refused(cell)
+        if refused is not None:
+            self._results.put(cell, {"state": FAILED, "why": f"on a small table: {refused['why']}"})
             return
         cost = self._expected(cell)
         trees = trees_within(settings.limit_seconds, settings.trees, cost)
@@ -112,32 +130,25 @@ class Field:
             limit = f"{in_words(settings.limit_seconds)} is the limit"
             self._not_run(cell, least, limit)
             return
-        if settings.budget_seconds is not None:
-            left = settings.budget_seconds - (time.monotonic() - self._began)
+        left = self._left()
+        if left is not None:
             trees = min(trees, trees_within(left, settings.trees, cost))
             if not trees:
-                self._not_run(cell, least, f"the run has {in_words(settings.budget_seconds)} in all")
+                self._not_run(cell, least, f"{in_words(max(0.0, left))} of the run were left")
                 return
         ahead = sum(self._planned(other) for other in cells[place:])
         say(
             f"[{place + 1}/{len(cells)}] {cell.words}: about {in_words(cost.seconds(trees))}; "
             f"all: about {in_words(ahead)} left"
         )
-        found = measure_cell(
-            cell,
-            self._entrant(cell),
-            self._peers,
-            self._tables,
-            trees,
-            settings.threads,
-            PATIENCE * settings.limit_seconds,
-        )
+        found = self._run(cell, trees, self._patience())
         self._results.put(cell, found)
         if found["state"] != MEASURED:
             say(f"{cell.words}: {found['state']}: {found['why']}")
 
     def _not_run(self, cell: Cell, seconds: float, why: str) -> None:
-        about = f"would take about {in_words(seconds)} with {FEWEST_TREES + UNTIMED_TREES} trees; {why}"
+        trees = self._entrant(cell)["warm_trees"] + FEWEST_TREES + LAST_TREES
+        about = f"would take about {in_words(seconds)} with {trees} trees; {why}"
         say(f"{cell.words}: not run: {about}")
         self._results.put(cell, {"state": NOT_RUN, "why": about})
 
@@ -146,9 +157,9 @@ class Field:
         return expected(cell, self._known(cell))
 
     def _known(self, cell: Cell) -> list[Known]:
-        """The entrant's cells on smaller or equal shapes that were measured, and its probe."""
-        line = PROBE_LINE if cell.line else None
-        known = [Known(PROBE, line, self._results.probes[cell.name])]
+        """The entrant's cells and its probes."""
+        line, tried = PROBE_LINE if cell.line else None, self._results.probes[cell.name]
+        known = [Known(shape, line, found) for shape, found in zip(PROBES, tried, strict=False)]
         shapes = {shape.name: shape for shape in self._settings.shapes}
         lines = {line.name: line for line in self._settings.lines}
         known += [
@@ -158,9 +169,14 @@ class Field:
         ]
         return known
 
+    def _refused(self, cell: Cell) -> dict[str, Any] | None:
+        """The probe that went wrong, if one did."""
+        tried = self._results.probes[cell.name]
+        return next((found for found in tried if found["state"] != MEASURED), None)
+
     def _planned(self, cell: Cell) -> float:
         """Seconds that a cell will take, 0 if it will not be run."""
-        if self._results.probes[cell.name]["state"] != MEASURED:
+        if self._refused(cell) is not None:
             return 0.0
         cost = self._expected(cell)
         trees = trees_within(self._settings.limit_seconds, self._settings.trees, cost)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from vfxgb.bench.datasets import ACTIVE, PASSIVE
-from vfxgb.bench.field.axes import LEVELS, LINES, SHAPES, UNTIMED_TREES, Shape
+from vfxgb.bench.field.axes import LEVELS, LINES, SHAPES, Shape
 from vfxgb.bench.field.cell import BOTH
 from vfxgb.bench.field.published import Number, System, published
 from vfxgb.bench.field.results import MEASURED, entrant_name
@@ -93,9 +93,9 @@ def _head(document: Document, guide: str) -> Iterator[str]:
     yield ""
     yield (
         f"Each party is a process of its own with {settings['threads']} thread(s) and half of the processors; the line "
-        f"between them is shaped in user space. Seconds a tree: median over all trees but the first and the last. "
-        f"Trees: those that were timed; {UNTIMED_TREES} more were grown. A time stands only where the model was "
-        "checked: *equal* means that every prediction is that of `plain`, bit for bit."
+        "between them is shaped in user space. Seconds a tree: median over the trees that were timed, which are neither "
+        "the first, in which an entrant may still start, nor the last. A time stands only where the model was checked: "
+        "*equal* means that every prediction is that of `plain`, bit for bit."
     )
 
 
@@ -136,7 +136,7 @@ def _row(document: Document, cell: Found) -> list[str]:
         " + ".join(number(cell["cpu"][role]["tree"]) for role in roles),
         " + ".join(number(cell["peak_bytes"][role] / MEGA) for role in roles),
         f"{cell['auc']:.4f} ({cell['reference_auc']:.4f}{equal})",
-        f"{cell['trees']}{fewer}",
+        f"{cell['trees']} of {cell['grown']}{fewer}",
         f"{cell['threads']} + {cell['threads']}" if cell["line"] else f"{2 * cell['threads']}",
     ]
 

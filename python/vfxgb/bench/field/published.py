@@ -1,8 +1,4 @@
-"""Seconds a tree that papers and documentation state, to stand beside what is measured here.
-
-
-
-"""
+"""Seconds a tree that papers and documentation state, to stand beside what is measured here."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

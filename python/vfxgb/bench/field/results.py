@@ -1,7 +1,7 @@
 """The JSON file of a field: what is done stays, so that a run that was broken off goes on where it stood.
 
     {"version": 1, "settings": ..., "machine": ..., "peers": name -> what it says of itself,
-     "probes": entrant -> its cost on a small table, "cells": key -> what was measured}
+     "probes": entrant -> what it gave on small tables, "cells": key -> what was measured}
 
 A cell has a `state`: measured; wrong (its model is not what it should be: it has no time); failed (`why`); not run
 (`why`: it would have taken too long). The first three are done. Every cell has the commit and the load that it saw.
@@ -84,9 +84,9 @@ class Results:
         return found
 
     @property
-    def probes(self) -> dict[str, dict[str, Any]]:
-        """Entrant -> its cost on a small table."""
-        found: dict[str, dict[str, Any]] = self.document["probes"]
+    def probes(self) -> dict[str, list[dict[str, Any]]]:
+        """Entrant -> what it gave on the small tables of axes.PROBES, in their order."""
+        found: dict[str, list[dict[str, Any]]] = self.document["probes"]
         return found
 
     def done(self, cell: Cell) -> bool:
