@@ -93,8 +93,8 @@ def _head(document: Document, guide: str) -> Iterator[str]:
     yield ""
     yield (
         f"Each party is a process of its own with {settings['threads']} thread(s) and half of the processors; the line "
-        "between them is shaped in user space. Seconds a tree: median over the trees that were timed, which are neither "
-        "the first, in which an entrant may still start, nor the last. A time stands only where the model was checked: "
+        "between them is shaped in user space. Seconds a tree: median over the trees that were timed, neither the "
+        "first, in which an entrant may still start, nor the last. A time stands only where the model was checked: "
         "*equal* means that every prediction is that of `plain`, bit for bit."
     )
 

@@ -31,15 +31,11 @@ SCRIPT_FOLDER = "Scripts" if os.name == "nt" else "bin"
 
 @dataclass(frozen=True)
 class Peers:
-    """`scripts`: the folder bench/field. `environments`: the folder of environments."""
+    """`scripts`: the folder bench/field. `adapters`: that of the adapters. `environments`: that of environments."""
 
     scripts: Path
+    adapters: Path
     environments: Path
-
-    @property
-    def adapters(self) -> Path:
-        """The folder of the adapters."""
-        return self.scripts / ADAPTERS
 
     def names(self) -> list[str]:
         """vfxgb and the others, by name."""

@@ -7,7 +7,7 @@ from vfxgb.bench.field.axes import LINES, SHAPES, Settings
 from vfxgb.bench.field.figure import draw
 from vfxgb.bench.field.measure import Field, Request
 from vfxgb.bench.field.page import markdown
-from vfxgb.bench.field.peers import Peers
+from vfxgb.bench.field.peers import ADAPTERS, Peers
 from vfxgb.bench.field.results import FAILED, WRONG, read_document
 from vfxgb.bench.progress import say
 from vfxgb.bench.script_folders import results_folder, scripts_folder
@@ -47,7 +47,7 @@ def run(request: Request, out: Path | None, environments: Path | None, page_only
     file = out / f"{name}.json"
     try:
         if not page_only:
-            Field(request, Peers(folder, environments or ENVIRONMENTS), file).run()
+            Field(request, Peers(folder, folder / ADAPTERS, environments or ENVIRONMENTS), file).run()
     finally:
         # Also of a run that was broken off: what is done is worth reading.
         write_page(file, out, name)
