@@ -18,7 +18,7 @@ from vfxgb.errors import BenchmarkError, FormatError, UnknownNameError
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "bench/field"
 TINY = Shape("50k", 400, (3, 2), 3, 4)
-SETTINGS = replace(QUICK, shapes=(TINY,), lines=LINES[:1], trees=1, budget_seconds=None)
+SETTINGS = replace(QUICK, shapes=(TINY,), lines=LINES[:1], trees=1, budget_seconds=3600.0)
 
 # A bank that sends 1,000 bytes a tree to a shop, which answers 10; predictions are the labels, plus {wrong}.
 FAKE = """

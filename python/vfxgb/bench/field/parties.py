@@ -71,7 +71,8 @@ class PartyProcess:
             start_new_session=True,
         )
         if cores and hasattr(os, "sched_setaffinity"):
-            os.sched_setaffinity(self._process.pid, cores)
+            with suppress(ProcessLookupError):  # it has ended already, and will say so
+                os.sched_setaffinity(self._process.pid, cores)
         self._listening = threading.Thread(target=self._listen, args=(events,), daemon=True)
 
     def __enter__(self) -> "PartyProcess":
@@ -88,6 +89,8 @@ class PartyProcess:
             self._process.wait()
         self.processes.__exit__(*error)
         self._listening.join(END_SECONDS)
+        assert self._process.stdout is not None  # noqa: S101 - it is a pipe
+        self._process.stdout.close()
         self._log.close()
 
     def go(self) -> None:
