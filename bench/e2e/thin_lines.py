@@ -16,15 +16,12 @@ the line takes, without TLS. Other work on the machine shows less then. line_sec
 """
 
 import argparse
-import asyncio
 import json
-import multiprocessing
 import os
 import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -34,94 +31,33 @@ from network import Loopback
 
 from vfxgb import VFXGBClassifier
 from vfxgb.bench.datasets import Loaded, load
+from vfxgb.bench.field.shaper import HOST, Line, ShapedLine
 from vfxgb.bench.machine import machine_facts
 from vfxgb.bench.real_trees import assert_real_trees
 from vfxgb.train import simulate
 from vfxgb.transport import channel
 from vfxgb.transport.network import Limits, Listener, NetworkLink, Peer, dial
 
-CHUNK = 32 << 10
-# What a line holds beyond what is under way on it; more would be a router's buffer that hides the line's delay.
-BUFFER_BYTES = 1 << 20
 SECONDS = 3600.0
 EXACT_BITS = 31
-
-
-class Direction:
-    """One direction of a line. Times are those of the event loop."""
-
-    def __init__(self, bytes_per_second: float, delay: float) -> None:
-        self._rate = bytes_per_second
-        self._delay = delay
-        self._free = 0.0
-        self._room = asyncio.Semaphore(max(1, int((BUFFER_BYTES + bytes_per_second * delay) // CHUNK)))
-
-    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass on what `reader` has, late, until it ends."""
-        loop = asyncio.get_running_loop()
-        under_way: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
-
-        async def read() -> None:
-            data = b"begin"
-            while data:
-                await self._room.acquire()
-                data = await reader.read(CHUNK)
-                self._free = max(loop.time(), self._free) + len(data) / self._rate
-                under_way.put_nowait((self._free + self._delay, data))
-
-        reading = asyncio.ensure_future(read())
-        try:
-            while True:
-                due, data = await under_way.get()
-                await asyncio.sleep(max(0.0, due - loop.time()))
-                self._room.release()
-                if not data:
-                    return
-                writer.write(data)
-                await writer.drain()
-        finally:
-            reading.cancel()
-            writer.close()
-
-
-def shape(target: str, mbit: float, delay: float, tell: Connection) -> None:
-    """Pass connections on to `target` ("host:port") as a line would; `tell` gets the address to dial."""
-    host, _, port = target.rpartition(":")
-
-    async def serve() -> None:
-        there, back = (Direction(mbit * 1e6 / 8, delay) for _ in range(2))
-
-        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            far_reader, far_writer = await asyncio.open_connection(host, int(port))
-            await asyncio.gather(
-                there.carry(reader, far_writer), back.carry(far_reader, writer), return_exceptions=True
-            )
-
-        server = await asyncio.start_server(accept, "127.0.0.1", 0)
-        tell.send(f"127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        await server.serve_forever()
-
-    asyncio.run(serve())
 
 
 class ShapedLoopback(Loopback):
     """Links through a shaper."""
 
-    def __init__(self, folder: Path, stack: ExitStack, mbit: float, delay: float) -> None:
+    def __init__(self, folder: Path, stack: ExitStack, line: Line) -> None:
         super().__init__(folder, stack)
-        self._line = (mbit, delay)
+        self._line = line
 
     def links(self) -> tuple[NetworkLink, NetworkLink]:
         bank, shop = self._parties["bank"], self._parties["shop"]
         limits = Limits()
         peers = {"bank": Peer("bank", bank.certificate)}
         listener = self._stack.enter_context(Listener(shop, peers, "127.0.0.1:0", limits))
-        spawn = multiprocessing.get_context("spawn")
-        hear, tell = spawn.Pipe(False)
-        shaper = spawn.Process(target=shape, args=(listener.address, *self._line, tell), daemon=True)
-        shaper.start()
-        self._stack.callback(shaper.terminate)
-        dialled = self._stack.enter_context(dial(bank, Peer("shop", shop.certificate, hear.recv()), limits))
+        _, _, port = listener.address.rpartition(":")
+        line = self._stack.enter_context(ShapedLine(self._line, [(int(port), "there")]))
+        address = f"{HOST}:{line.ports[0]}"
+        dialled = self._stack.enter_context(dial(bank, Peer("shop", shop.certificate, address), limits))
         return dialled, listener.accept(SECONDS).link
 
 
@@ -153,7 +89,7 @@ def train(args: argparse.Namespace, data: Loaded, protocol: str, bits: int, tree
             stack.enter_context(mock.patch.object(channel, "memory_links", counted.links))
             clock = counted.clock.now
         else:
-            line = ShapedLoopback(Path(folder), stack, args.mbit, args.delay_ms / 1000)
+            line = ShapedLoopback(Path(folder), stack, Line("thin", args.mbit, 2 * args.delay_ms))
             stack.enter_context(mock.patch.object(simulate, "memory_channels", line.channels))
             clock = wall_time
         begin = clock()

@@ -6,7 +6,7 @@ from vfxgb.errors import VfxgbError
 
 
 def scripts_folder(topic: str) -> Path:
-    """The folder of the scripts of "papers" or "peers". Raises VfxgbError where they are not."""
+    """The folder of the scripts of "papers", "peers" or "field". Raises VfxgbError where they are not."""
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "bench/scripts" / topic, package.parents[1] / "bench" / topic):
         if folder.is_dir():

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,9 @@ import msgspec
 
 from vfxgb.bench import papers, peers
 from vfxgb.bench.datasets import data_names
+from vfxgb.bench.field import run as field
+from vfxgb.bench.field.axes import FULL, LINES, QUICK, SHAPES
+from vfxgb.bench.field.measure import Request
 from vfxgb.bench.machine import machine_facts
 from vfxgb.bench.ops import lattice
 from vfxgb.bench.ops import measure as ops
@@ -37,6 +40,7 @@ def add(commands: Commands) -> None:
     _add_train(topics)
     _add_papers(topics)
     _add_peers(topics)
+    _add_field(topics)
     _add_scale(topics)
 
 
@@ -140,6 +144,39 @@ def _add_peers(topics: Commands) -> None:
     parser.add_argument("--repeats", type=positive_int, default=None, help="measurements per operation (5, quick: 2)")
     _add_out(parser, peers.USER_RESULTS)
     parser.set_defaults(run=_run_peers)
+
+
+def _add_field(topics: Commands) -> None:
+    shapes, lines = (",".join(each.name for each in axis) for axis in (SHAPES, LINES))
+    parser = topics.add_parser(
+        "field",
+        help="protocols and other libraries, two processes each, over the same shaped lines",
+        description="Trains with every protocol and every library that is installed, each party in a process of its "
+        "own, over lines that are shaped on the loopback address, and checks each model before its time counts. Writes "
+        "field.json, field.md and field.png. Cells that are in the file already are not run again: a run that was "
+        "broken off goes on. The full field takes many hours.",
+    )
+    parser.add_argument("--peers", type=names_in, default=(), metavar="NAMES", help="such as vfxgb,secretflow (all)")
+    parser.add_argument("--entrants", type=names_in, default=(), metavar="NAMES", help="such as sealed,plain (all)")
+    parser.add_argument("--shapes", type=names_in, default=(), metavar="NAMES", help=f"of {shapes} (all)")
+    parser.add_argument("--lines", type=names_in, default=(), metavar="NAMES", help=f"of {lines} (all)")
+    parser.add_argument("--quick", action="store_true", help="the smallest shape, two lines: ten minutes at most")
+    parser.add_argument("--again", action="store_true", help="run those that are done, too")
+    parser.add_argument("--install", action="store_true", help="peers that are missing, each into an environment")
+    parser.add_argument(
+        "--environments",
+        type=Path,
+        metavar="DIR",
+        default=None,
+        help="folder of the environments (~/.cache/vfxgb/field)",
+    )
+    parser.add_argument(
+        "--limit", type=positive_int, default=None, metavar="SECONDS", help="of a cell (1800, quick: 60)"
+    )
+    parser.add_argument("--threads", type=positive_int, default=FULL.threads, help="of each party (%(default)s)")
+    parser.add_argument("--page", action="store_true", help="write page and figure of the file, and run nothing")
+    _add_out(parser, field.USER_RESULTS)
+    parser.set_defaults(run=_run_field)
 
 
 def _add_scale(topics: Commands) -> None:
@@ -289,6 +326,15 @@ def _run_papers(arguments: argparse.Namespace) -> int:
 
 def _run_peers(arguments: argparse.Namespace) -> int:
     return peers.run(arguments.peers, arguments.quick, arguments.repeats, arguments.out)
+
+
+def _run_field(arguments: argparse.Namespace) -> int:
+    settings = replace(QUICK if arguments.quick else FULL, threads=arguments.threads)
+    if arguments.limit is not None:
+        settings = replace(settings, limit_seconds=float(arguments.limit))
+    settings = field.choose(settings, arguments.shapes, arguments.lines)
+    request = Request(settings, arguments.peers, arguments.entrants, arguments.again, arguments.install)
+    return field.run(request, arguments.out, arguments.environments, arguments.page)
 
 
 def _run_scale(arguments: argparse.Namespace) -> int:
