@@ -72,8 +72,10 @@ class SumTable:
         assert self._sums is not None  # noqa: S101 - only a level below the first leaves nodes out
         derivation = (level.build, level.sibling, level.parent, self._sums)
         limits = (self._constraint, level.bounds, self._threads)
-        sums, *best = _native.gbdt.complete_and_score(level.rule, built, *derivation, level.totals, *limits)
-        return sums, Proposals(*best)
+        sums, gain, start, tokens = _native.gbdt.complete_and_score(
+            level.rule, built, *derivation, level.totals, *limits
+        )
+        return sums, Proposals(gain, start, tokens)
 
     def _best_by_score(
         self, level: OpenNodes, sums: NDArray[np.int64], centred: CentredRule, integers: NDArray[np.int64] | None

@@ -91,15 +91,10 @@ class TreeSkeleton:
         if not splits:
             self._close()
             return []
-        positions, left_sums, constraint, records = (
-            parts[0] if len(parts) == 1 else np.concatenate(parts)
-            for parts in (
-                [split.positions for split in splits],
-                [split.left_sums for split in splits],
-                [split.constraint for split in splits],
-                [split.records for split in splits],
-            )
-        )
+        positions = np.concatenate([split.positions for split in splits])
+        left_sums = np.concatenate([split.left_sums for split in splits])
+        constraint = np.concatenate([split.constraint for split in splits])
+        records = np.concatenate([split.records for split in splits])
         place, parents, totals, weights, inherited, bounds = _native.gbdt.make_children(
             self._rule, self.totals, self.bounds, positions, left_sums, constraint
         )
