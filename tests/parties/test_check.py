@@ -180,8 +180,8 @@ def test_everything_that_does_not_go_with_a_protocol_is_listed_with_what_does(wo
     code, findings = _findings(vfxgb, capsys, config)
     assert code == 2
     wanted = [
-        ("min_bucket_rows=5", "leave it out, or show nodes"),
-        ("split_rule='gain'", "leave split_rule out, or one of the protocols"),
+        ("min_bucket_rows=5", "leave it out, or take a protocol that shows nodes"),
+        ("split_rule='gain'", "leave split_rule out, or take one of the protocols"),
         ("reg_alpha=0.5", "take reg_lambda or gamma instead"),
         ("max_delta_step=0.7", "take learning_rate or reg_lambda instead"),
         ("monotone_constraints={'a0': 1}", "take protocol 'batch_he'"),

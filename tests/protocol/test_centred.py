@@ -216,7 +216,7 @@ def test_protocols_that_open_no_exact_sums_refuse(among) -> None:
     params = {**protocol_by_name(among).quick_params}
     with pytest.raises(ParameterError, match=f"split_rule='centred' with protocol '{among}', wanted one of 'gain'"):
         RunPlan.resolve("p0", ["p0", "p1"], "ab", TrainParams(**CENTRED), among, params)
-    with pytest.raises(ParameterError, match="or one of the protocols batch_he, ot_shares, plain, sealed, secureboost"):
+    with pytest.raises(ParameterError, match="or take one of the protocols batch_he, ot_shares, plain, sealed"):
         RunPlan.resolve("p0", ["p0", "p1"], "ab", TrainParams(**CENTRED), among, params)
 
 

@@ -225,7 +225,7 @@ def test_coins_and_orders_are_drawn_for_a_run(make_problem) -> None:
         ({"min_bucket_rows": 9}, "'sealed' hides nodes .*: found min_bucket_rows=9, wanted 1; leave it out, or show"),
         (
             {"sampling_method": "goss", "told_sample": True},
-            "'sealed' hides nodes .*: found told_sample=True; leave it out, or show nodes",
+            "'sealed' hides nodes .*: found told_sample=True; leave it out, or take a protocol that shows nodes",
         ),
     ],
 )

@@ -147,18 +147,19 @@ def _hidden_nodes(spec: ProtocolSpec, min_bucket_rows: int, told_sample: bool) -
     if min_bucket_rows > 1:
         yield ProtocolParameterError(
             f"{what}, which cannot count the rows of a node then: found min_bucket_rows={min_bucket_rows}, wanted 1; "
-            "leave it out, or show nodes"
+            "leave it out, or take a protocol that shows nodes"
         )
     if told_sample:
         yield ProtocolParameterError(
-            f"{what}, which must not know the rows of a round then: found told_sample=True; leave it out, or show nodes"
+            f"{what}, which must not know the rows of a round then: found told_sample=True; leave it out, or take a "
+            "protocol that shows nodes"
         )
 
 
 def _split_rule(spec: ProtocolSpec, split_rule: str, score_bits: int | None) -> Iterator[ParameterError]:
     if split_rule not in spec.split_rules:
         able = [name for name in shipped_protocols() if split_rule in protocol_by_name(name).split_rules]
-        others = f", or one of the protocols {', '.join(able)}" if able else ""
+        others = f", or take one of the protocols {', '.join(able)}" if able else ""
         yield ParameterError(
             f"planning a run: split_rule={split_rule!r} with protocol {spec.name!r}, wanted one of "
             f"{', '.join(map(repr, spec.split_rules))}: the active party opens no exact sums of candidates that it "
