@@ -13,13 +13,19 @@ from __future__ import annotations
 import json
 import socket
 import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
-from field.adapter import ACTIVE, PASSIVE, Job, Reporter
+from field.adapter import ACTIVE, PASSIVE, Entrant, Job, Peer, Reporter
 
 HOST = "127.0.0.1"
+KEY_BITS = 2048
+LEARNS = (
+    "as SecureBoost: the active party opens the sums of every bucket, the passive one learns the rows of every node"
+)
 SCALE = 1 << 24
 LEARNING_RATE, LAMBDA, LEAST_HESSIAN = 0.3, 1.0, 1.0
 CONNECT_SECONDS = 60.0
@@ -53,16 +59,32 @@ class PassiveSums(Protocol):
         ...
 
 
-class Library(Protocol):
-    """Both sides."""
+@dataclass(frozen=True)
+class Library:
+    """Both sides: `active` makes a key, `passive` takes the public one."""
 
-    def active(self) -> ActiveKeys:
-        """Make a key."""
-        ...
+    active: Callable[[], ActiveKeys]
+    passive: Callable[[bytes], PassiveSums]
 
-    def passive(self, public: bytes) -> PassiveSums:
-        """Take the public key."""
-        ...
+
+def loop_peer(
+    title: str, distribution: str, module: str, more: tuple[str, ...], libraries: Mapping[str, Library]
+) -> Peer:
+    """The PEER of a library. `libraries`: entrant -> how it encrypts; `more`: requirements beside it."""
+    requirements = (distribution, *more, "numpy")
+    return Peer(
+        title=title,
+        distribution=distribution.partition("==")[0],
+        module=module,
+        requirements=requirements,
+        install=f"pip install {' '.join(requirements)}",
+        source="bench/field/loop.py, which sends these messages",
+        entrants=lambda: {name: Entrant("sums", LEARNS, key_bits=KEY_BITS) for name in libraries},
+        play=lambda job, reporter: play(job, reporter, libraries[job.entrant]),
+        notes=(
+            "trains nothing itself: SecureBoost's messages as bench/field/loop.py sends them, over TCP without TLS",
+        ),
+    )
 
 
 class Wire:

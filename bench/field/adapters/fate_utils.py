@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from field.adapter import Entrant, Job, Peer, Reporter
-from field.loop import play
+from field.loop import KEY_BITS, Library, loop_peer
 
-KEY_BITS = 2048
 OBFUSCATE = True  # without it a ciphertext has no randomness
-LEARNS = (
-    "as SecureBoost: the active party opens the sums of every bucket, the passive one learns the rows of every node"
-)
 
 
 class _Active:
@@ -56,30 +50,4 @@ class _Passive:
         return bytes(totals.__getstate__())
 
 
-class _Library:
-    def active(self) -> _Active:
-        return _Active()
-
-    def passive(self, public: bytes) -> _Passive:
-        return _Passive(public)
-
-
-def _entrants() -> Mapping[str, Entrant]:
-    return {"loop-paillier": Entrant("sums", LEARNS, key_bits=KEY_BITS)}
-
-
-def _play(job: Job, reporter: Reporter) -> None:
-    play(job, reporter, _Library())
-
-
-PEER = Peer(
-    title="fate_utils",
-    distribution="fate_utils",
-    module="fate_utils",
-    requirements=("fate_utils==0.1.0", "numpy"),
-    install="pip install fate_utils==0.1.0 numpy",
-    source="bench/field/loop.py, which sends these messages",
-    entrants=_entrants,
-    play=_play,
-    notes=("trains nothing itself: SecureBoost's messages as bench/field/loop.py sends them, over TCP without TLS",),
-)
+PEER = loop_peer("fate_utils", "fate_utils==0.1.0", "fate_utils", (), {"loop-paillier": Library(_Active, _Passive)})

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
-from field.adapter import Entrant, Job, Peer, Reporter
-from field.loop import play
+from field.loop import KEY_BITS, Library, loop_peer
 
-KEY_BITS = 2048
 SCHEMAS = {"loop-ou": "OU", "loop-paillier": "ZPaillier"}
-LEARNS = (
-    "as SecureBoost: the active party opens the sums of every bucket, the passive one learns the rows of every node"
-)
 
 
 class _Active:
@@ -54,33 +49,5 @@ class _Passive:
         return bytes(found.serialize())
 
 
-class _Library:
-    def __init__(self, schema: str) -> None:
-        self._schema = schema
-
-    def active(self) -> _Active:
-        return _Active(self._schema)
-
-    def passive(self, public: bytes) -> _Passive:
-        return _Passive(public)
-
-
-def _entrants() -> Mapping[str, Entrant]:
-    return {name: Entrant("sums", LEARNS, key_bits=KEY_BITS) for name in SCHEMAS}
-
-
-def _play(job: Job, reporter: Reporter) -> None:
-    play(job, reporter, _Library(SCHEMAS[job.entrant]))
-
-
-PEER = Peer(
-    title="HEU",
-    distribution="sf-heu",
-    module="heu",
-    requirements=("sf-heu", "numpy"),
-    install="pip install sf-heu numpy",
-    source="bench/field/loop.py, which sends these messages",
-    entrants=_entrants,
-    play=_play,
-    notes=("trains nothing itself: SecureBoost's messages as bench/field/loop.py sends them, over TCP without TLS",),
-)
+LIBRARIES = {name: Library(partial(_Active, schema), _Passive) for name, schema in SCHEMAS.items()}
+PEER = loop_peer("HEU", "sf-heu", "heu", (), LIBRARIES)

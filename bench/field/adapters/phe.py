@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from field.adapter import Entrant, Job, Peer, Reporter
-from field.loop import play
+from field.loop import KEY_BITS, Library, loop_peer
 
-KEY_BITS = 2048
 BYTES = 2 * KEY_BITS // 8
-LEARNS = (
-    "as SecureBoost: the active party opens the sums of every bucket, the passive one learns the rows of every node"
-)
 
 
 def _to_bytes(numbers: list[int]) -> bytes:
@@ -65,30 +59,4 @@ class _Passive:
         return _to_bytes(totals)
 
 
-class _Library:
-    def active(self) -> _Active:
-        return _Active()
-
-    def passive(self, public: bytes) -> _Passive:
-        return _Passive(public)
-
-
-def _entrants() -> Mapping[str, Entrant]:
-    return {"loop-paillier": Entrant("sums", LEARNS, key_bits=KEY_BITS)}
-
-
-def _play(job: Job, reporter: Reporter) -> None:
-    play(job, reporter, _Library())
-
-
-PEER = Peer(
-    title="phe",
-    distribution="phe",
-    module="phe",
-    requirements=("phe==1.5.0", "gmpy2", "numpy"),
-    install="pip install phe==1.5.0 gmpy2 numpy",
-    source="bench/field/loop.py, which sends these messages",
-    entrants=_entrants,
-    play=_play,
-    notes=("trains nothing itself: SecureBoost's messages as bench/field/loop.py sends them, over TCP without TLS",),
-)
+PEER = loop_peer("phe", "phe==1.5.0", "phe", ("gmpy2",), {"loop-paillier": Library(_Active, _Passive)})
