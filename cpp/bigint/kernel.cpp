@@ -1,35 +1,76 @@
 #include "bigint/kernel.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
+#include <iterator>
 #include <stdexcept>
 
 namespace vfxgb {
+namespace {
 
-const char* path_name(Path path) noexcept { return path == Path::avx2 ? "avx2" : "portable"; }
+constexpr std::array all_paths{Path::portable, Path::avx2, Path::ifma};
 
-std::vector<Path> available_paths() {
-  if (avx2_supported()) return {Path::portable, Path::avx2};
-  return {Path::portable};
+bool can_run(Path path) noexcept {
+  switch (path) {
+    case Path::ifma:
+      return ifma_supported();
+    case Path::avx2:
+      return avx2_supported();
+    case Path::portable:
+      return true;
+  }
+  return false;
 }
 
-Path choose_path(const std::string& name) {
-  const std::vector<Path> available = available_paths();
+}  // namespace
+
+const char* path_name(Path path) noexcept {
+  switch (path) {
+    case Path::ifma:
+      return "ifma";
+    case Path::avx2:
+      return "avx2";
+    case Path::portable:
+      return "portable";
+  }
+  return "";
+}
+
+std::vector<Path> available_paths() {
+  std::vector<Path> out;
+  std::copy_if(all_paths.begin(), all_paths.end(), std::back_inserter(out), can_run);
+  return out;
+}
+
+Path choose_path(const std::string& name, const std::vector<Path>& available) {
   const char* variable = std::getenv("VFXGB_SIMD");
   const std::string wanted = !name.empty() ? name : variable ? variable : "";
   if (wanted.empty()) return available.back();
   for (const Path path : available)
     if (wanted == path_name(path)) return path;
+  const bool known = std::any_of(all_paths.begin(), all_paths.end(), [&](Path p) { return wanted == path_name(p); });
   std::string names;
   for (const Path path : available) names += std::string(names.empty() ? "" : ", ") + path_name(path);
   throw std::invalid_argument((name.empty() ? "VFXGB_SIMD" : "arithmetic path") + std::string(" is '") + wanted +
-                              "'; this machine can run: " + names);
+                              (known ? "', for which this machine lacks instructions" : "', which is not a path") +
+                              "; this machine can run: " + names);
 }
+
+Path choose_path(const std::string& name) { return choose_path(name, available_paths()); }
 
 std::unique_ptr<const Kernel> make_kernel(const Words& n, Path path) {
   if (n.empty() || n.back() == 0 || !(n[0] & 1) || (n.size() == 1 && n[0] < 3))
     throw std::invalid_argument("modulus must be odd and at least 3");
-  return path == Path::avx2 ? make_avx2_kernel(n) : make_portable_kernel(n);
+  switch (path) {
+    case Path::ifma:
+      return make_ifma_kernel(n);
+    case Path::avx2:
+      return make_avx2_kernel(n);
+    case Path::portable:
+      break;
+  }
+  return make_portable_kernel(n);
 }
 
 }  // namespace vfxgb

@@ -1,6 +1,7 @@
 #include "bigint/ring.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 #include "bigint/words.h"
@@ -44,7 +45,8 @@ Words Ring::lift_constant(const Words& kappa) const {
 
 Words Ring::constant_half(const Words& value) const {
   const Words stored = words::padded(value, kernel_->stored_words());
-  const u64* lanes[Kernel::max_lanes] = {stored.data(), stored.data(), stored.data(), stored.data()};
+  const u64* lanes[Kernel::max_lanes];
+  std::fill(std::begin(lanes), std::end(lanes), stored.data());
   Words block(kernel_->block_words());
   kernel_->gather(lanes, block.data());
   return block;

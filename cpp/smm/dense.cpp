@@ -123,7 +123,7 @@ VFXGB_WIDE void combine_wide(const double* weights, const double* packed, std::s
   combine_part(weights, packed, k_count, m, out, step, count, add);
 }
 
-bool wide() { return choose_path("") == Path::avx2; }
+bool wide() { return choose_path("") != Path::portable; }
 
 }  // namespace
 

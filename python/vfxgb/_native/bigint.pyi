@@ -5,7 +5,7 @@ from typing import final
 from . import Buffer
 
 def default_path() -> str:
-    """The arithmetic kernels new keys use: "avx2" or "portable". VFXGB_SIMD=portable forces the latter."""
+    """The arithmetic kernels new keys use: "ifma", "avx2" or "portable". VFXGB_SIMD names one of them."""
 
 def available_paths() -> list[str]:
     """All kernels this machine can run."""

@@ -20,7 +20,8 @@ from vfxgb.transport.network.limits import Limits
 
 ENVIRONMENT = {
     "VFXGB_THREADS": "The number of threads of everything that is not told how many. Without it, all cores.",
-    "VFXGB_SIMD": "`portable` chooses the kernels that run on any processor; results are the same to the bit.",
+    "VFXGB_SIMD": "Names the kernels to use: `portable` runs on any processor, `avx2` and `ifma` where it has the "
+    "instructions; results are the same to the bit.",
     "VFXGB_DATA": "A folder of datasets for benchmarks and tests. Without it, they generate tables of the same shape.",
     "VFXGB_PASSPHRASE": "The passphrase that seals keys in checkpoints, if `passphrase_env` of `[resume]` names this "
     "variable, or another.",
