@@ -32,12 +32,12 @@ print(json.dumps({
 """
 
 
-def start(path: str | None, given: dict[str, object]) -> subprocess.CompletedProcess[str]:
+def start(script: str, path: str | None, given: dict[str, object]) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "VFXGB_SIMD"}
     if path is not None:
         environment["VFXGB_SIMD"] = path
     return subprocess.run(
-        [sys.executable, "-c", SCRIPT],
+        [sys.executable, "-c", script],
         input=json.dumps(given),
         capture_output=True,
         text=True,
@@ -48,7 +48,7 @@ def start(path: str | None, given: dict[str, object]) -> subprocess.CompletedPro
 
 
 def run(path: str | None, given: dict[str, object]) -> dict[str, object]:
-    done = start(path, given)
+    done = start(SCRIPT, path, given)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -88,7 +88,7 @@ def test_paths_this_machine_lacks_are_refused(path: str) -> None:
     available = _native.bigint.available_paths()
     if path in available:
         pytest.skip(f"this machine can run {path}")
-    done = start(path, {"key": ""})
+    done = start("from vfxgb import _native; _native.bigint.default_path()", path, {})
     assert done.returncode != 0
     assert f"VFXGB_SIMD is '{path}'" in done.stderr
     assert f"this machine can run: {', '.join(available)}" in done.stderr
