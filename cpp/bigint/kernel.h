@@ -52,10 +52,10 @@ class Kernel {
   // One half: x + y modulo 2Q, so that the sum is in range again.
   virtual void add1(u64* out, const u64* x, const u64* y) const = 0;
 
-  static constexpr std::size_t max_lanes = 4;
+  static constexpr std::size_t max_lanes = 8;
 };
 
-enum class Path { portable, avx2 };
+enum class Path { portable, avx2, ifma };
 
 const char* path_name(Path path) noexcept;
 // What this machine can run, best last.
@@ -63,6 +63,8 @@ std::vector<Path> available_paths();
 // "" is the best path of an instruction set that is allowed (core/simd.h).
 // Throws std::invalid_argument on an unknown name or a path this machine cannot run.
 Path choose_path(const std::string& name);
+// The same on a machine that can run `available`, best last.
+Path choose_path(const std::string& name, const std::vector<Path>& available);
 
 // A kernel for the odd modulus n >= 3 (no leading zero word, at most 8192 bits).
 std::unique_ptr<const Kernel> make_kernel(const Words& n, Path path);
@@ -70,6 +72,6 @@ std::unique_ptr<const Kernel> make_kernel(const Words& n, Path path);
 // The paths behind make_kernel.
 std::unique_ptr<const Kernel> make_portable_kernel(const Words& n);
 std::unique_ptr<const Kernel> make_avx2_kernel(const Words& n);
-bool avx2_supported() noexcept;
+std::unique_ptr<const Kernel> make_ifma_kernel(const Words& n);
 
 }  // namespace vfxgb

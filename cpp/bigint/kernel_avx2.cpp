@@ -448,8 +448,6 @@ class Avx2Kernel final : public Kernel {
 
 }  // namespace
 
-bool avx2_supported() noexcept { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
-
 std::unique_ptr<const Kernel> make_avx2_kernel(const Words& n) { return std::make_unique<const Avx2Kernel>(n); }
 
 }  // namespace vfxgb
@@ -459,8 +457,6 @@ std::unique_ptr<const Kernel> make_avx2_kernel(const Words& n) { return std::mak
 #include <stdexcept>
 
 namespace vfxgb {
-
-bool avx2_supported() noexcept { return false; }
 
 std::unique_ptr<const Kernel> make_avx2_kernel(const Words&) {
   throw std::invalid_argument("this machine has no AVX2");

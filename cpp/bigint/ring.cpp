@@ -1,6 +1,7 @@
 #include "bigint/ring.h"
 
 #include <algorithm>
+#include <iterator>
 #include <stdexcept>
 
 #include "bigint/words.h"
@@ -44,7 +45,8 @@ Words Ring::lift_constant(const Words& kappa) const {
 
 Words Ring::constant_half(const Words& value) const {
   const Words stored = words::padded(value, kernel_->stored_words());
-  const u64* lanes[Kernel::max_lanes] = {stored.data(), stored.data(), stored.data(), stored.data()};
+  const u64* lanes[Kernel::max_lanes];
+  std::fill(std::begin(lanes), std::end(lanes), stored.data());
   Words block(kernel_->block_words());
   kernel_->gather(lanes, block.data());
   return block;
@@ -218,10 +220,16 @@ void Ring::square(const u64* x, std::size_t count, u64* out) const {
 }
 
 void Ring::product(const u64* x, const i64* rows, std::size_t count, u64* out) const {
-  // Each lane multiplies its own stretch of the rows; the lanes' products are multiplied in the end.
-  const std::size_t lanes = kernel_->lanes(), steps = count / lanes;
-  const auto element = [&](std::size_t i) { return x + (rows ? static_cast<std::size_t>(rows[i]) : i) * stride(); };
-  Words sum = one_block_, next(block_words()), parts(lanes * stride());
+  // Each lane multiplies its own stretch of the rows; then the lanes' products are multiplied in pairs.
+  if (count == 0) {
+    std::copy(one_.begin(), one_.end(), out);
+    return;
+  }
+  const std::size_t lanes = kernel_->lanes(), steps = (count + lanes - 1) / lanes;
+  const auto element = [&](std::size_t i) {
+    return i < count ? x + (rows ? static_cast<std::size_t>(rows[i]) : i) * stride() : one();
+  };
+  Words sum(block_words()), next(block_words()), parts(lanes * stride());
   for (std::size_t step = 0; step < steps; ++step) {
     const u64* elements[Kernel::max_lanes];
     for (std::size_t lane = 0; lane < lanes; ++lane) elements[lane] = element(lane * steps + step);
@@ -229,8 +237,11 @@ void Ring::product(const u64* x, const i64* rows, std::size_t count, u64* out) c
     if (step > 0) mul_block(sum.data(), sum.data(), next.data());
   }
   scatter(sum.data(), lanes, parts.data());
-  for (std::size_t i = lanes * steps; i < count; ++i) mul(parts.data(), element(i), 1, parts.data());
-  for (std::size_t lane = 1; lane < lanes; ++lane) mul(parts.data(), parts.data() + lane * stride(), 1, parts.data());
+  for (std::size_t left = (count + steps - 1) / steps; left > 1;) {
+    const std::size_t half = (left + 1) / 2;
+    mul(parts.data(), &parts[half * stride()], left - half, parts.data());
+    left = half;
+  }
   std::copy(parts.begin(), parts.begin() + static_cast<std::ptrdiff_t>(stride()), out);
 }
 

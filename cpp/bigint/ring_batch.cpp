@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <bit>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "bigint/ring.h"
 #include "bigint/words.h"
@@ -28,6 +30,27 @@ bool coprime(Words a, Words m) {
     while (!a.empty() && a.back() == 0) a.pop_back();
   }
   return m.size() == 1 && m[0] == 1;
+}
+
+// By plain integers.
+void invert_one(const Ring& ring, u64* x) {
+  const Words& n = ring.n();
+  Words canonical(ring.canonical_words());
+  ring.store(x, 1, canonical.data());
+  const Words M = ring.degree() == 2 ? words::multiply(n, n) : n;
+  const auto whole = canonical.begin() + static_cast<std::ptrdiff_t>(ring.half_words());
+  Words value = words::trim(Words(canonical.begin(), whole));
+  if (ring.degree() == 2) value = words::add(value, words::multiply(words::trim(Words(whole, canonical.end())), n));
+  const Words inverted = words::inverse(value, M);
+  if (inverted.empty()) throw std::invalid_argument("no inverse: a residue shares a factor with the modulus");
+  Words quotient(inverted.size()), remainder(ring.half_words());
+  words::divrem(inverted.data(), inverted.size(), n.data(), n.size(), quotient.data(), remainder.data());
+  canonical = remainder;
+  if (ring.degree() == 2) {
+    const Words high = words::padded(words::trim(std::move(quotient)), ring.half_words());
+    canonical.insert(canonical.end(), high.begin(), high.end());
+  }
+  ring.load(canonical.data(), 1, x);
 }
 
 }  // namespace
@@ -151,34 +174,36 @@ void Ring::inverse(const u64* x, std::size_t count, u64* out) const {
   }
 }
 
-// The same, one after the other.
+// The same by a tree of products, in which the lanes work side by side: the inverse of a product times either factor is
+// the inverse of the other.
 void Ring::invert_few(u64* x, std::size_t count) const {
-  Words prefix(count * stride());
-  std::copy_n(x, stride(), prefix.data());
-  for (std::size_t i = 1; i < count; ++i) mul(&prefix[(i - 1) * stride()], x + i * stride(), 1, &prefix[i * stride()]);
-  Words canonical(canonical_words());
-  store(&prefix[(count - 1) * stride()], 1, canonical.data());
-  const Words M = degree_ == 2 ? words::multiply(n_, n_) : n_;
-  const auto whole = canonical.begin() + static_cast<std::ptrdiff_t>(half_words());
-  Words value = words::trim(Words(canonical.begin(), whole));
-  if (degree_ == 2) value = words::add(value, words::multiply(words::trim(Words(whole, canonical.end())), n_));
-  const Words inverted = words::inverse(value, M);
-  if (inverted.empty()) throw std::invalid_argument("no inverse: a residue shares a factor with the modulus");
-  Words quotient(inverted.size()), remainder(half_words()), running(stride());
-  words::divrem(inverted.data(), inverted.size(), n_.data(), n_.size(), quotient.data(), remainder.data());
-  canonical = remainder;
-  if (degree_ == 2) {
-    const Words high = words::padded(words::trim(std::move(quotient)), half_words());
-    canonical.insert(canonical.end(), high.begin(), high.end());
+  std::vector<Words> levels{Words(x, x + count * stride())};
+  const auto size = [&](const Words& level) { return level.size() / stride(); };
+  while (size(levels.back()) > 1) {
+    Words& below = levels.back();
+    const std::size_t pairs = size(below) / 2, odd = size(below) % 2;
+    Words above((pairs + odd) * stride());
+    std::vector<Pair> products;
+    for (std::size_t i = 0; i < pairs; ++i)
+      products.push_back({&below[2 * i * stride()], &below[(2 * i + 1) * stride()], &above[i * stride()]});
+    mul_pairs(products.data(), pairs);
+    if (odd) std::copy_n(&below[2 * pairs * stride()], stride(), &above[pairs * stride()]);
+    levels.push_back(std::move(above));
   }
-  load(canonical.data(), 1, running.data());
-  Words next(stride());
-  for (std::size_t i = count; i-- > 1;) {
-    mul(running.data(), x + i * stride(), 1, next.data());
-    mul(running.data(), &prefix[(i - 1) * stride()], 1, x + i * stride());
-    running.swap(next);
+  Words inverses = levels.back();
+  invert_one(*this, inverses.data());
+  for (std::size_t level = levels.size() - 1; level-- > 0;) {
+    const Words& values = levels[level];
+    const std::size_t pairs = size(values) / 2, odd = size(values) % 2;
+    Words below(values.size());
+    std::vector<Pair> products;
+    for (std::size_t i = 0; i < 2 * pairs; ++i)
+      products.push_back({&inverses[i / 2 * stride()], &values[(i ^ 1) * stride()], &below[i * stride()]});
+    mul_pairs(products.data(), products.size());
+    if (odd) std::copy_n(&inverses[pairs * stride()], stride(), &below[2 * pairs * stride()]);
+    inverses = std::move(below);
   }
-  std::copy(running.begin(), running.end(), x);
+  std::copy(inverses.begin(), inverses.end(), x);
 }
 
 bool Ring::all_units(const u64* x, std::size_t count) const {

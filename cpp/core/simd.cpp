@@ -50,6 +50,7 @@ std::vector<InstructionSet> find_sets() {
 #if defined(__x86_64__)
   if (has_avx2()) sets.push_back(InstructionSet::avx2);
   if (has_avx512()) sets.push_back(InstructionSet::avx512);
+  if (has_avx512() && __builtin_cpu_supports("avx512ifma")) sets.push_back(InstructionSet::ifma);
 #elif defined(VFXGB_HAS_NEON)
   if (has_neon_crypto()) sets.push_back(InstructionSet::neon);
 #endif
@@ -63,6 +64,7 @@ const char* instruction_set_name(InstructionSet set) noexcept {
     case InstructionSet::neon: return "neon";
     case InstructionSet::avx2: return "avx2";
     case InstructionSet::avx512: return "avx512";
+    case InstructionSet::ifma: return "ifma";
     default: return "portable";
   }
 }

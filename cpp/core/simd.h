@@ -16,7 +16,8 @@ namespace vfxgb {
 //   neon      64-bit Arm with the cryptographic extension
 //   avx2      x86-64 with AVX2 and fused products
 //   avx512    the same with AVX-512 F, DQ, BW and VL
-enum class InstructionSet { portable, neon, avx2, avx512 };
+//   ifma      the same with AVX-512 IFMA: products of 52-bit integers
+enum class InstructionSet { portable, neon, avx2, avx512, ifma };
 
 const char* instruction_set_name(InstructionSet set) noexcept;
 // Those of this machine, lowest first.

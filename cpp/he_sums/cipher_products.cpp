@@ -10,7 +10,7 @@ namespace vfxgb::he_sums {
 namespace {
 
 constexpr std::size_t longest = 64;                        // items of a piece
-constexpr std::size_t least_task = 256, most_task = 8192;  // items of a chunk: 3 lanes may idle for a piece at its end
+constexpr std::size_t least_task = 256, most_task = 8192;  // items of a chunk: lanes may idle for a piece at its end
 
 // Longest first, so that the lanes of a chunk end together.
 void sort_by_length(std::vector<Ring::Segment>& segments) {

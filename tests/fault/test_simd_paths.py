@@ -1,4 +1,4 @@
-"""VFXGB_SIMD=portable selects the portable kernels, and they give the same bytes."""
+"""VFXGB_SIMD selects the kernels by name, and all of them give the same bytes."""
 
 import json
 import os
@@ -9,6 +9,8 @@ import pytest
 
 from vfxgb import _native
 from vfxgb.crypto import CiphertextArray, PrivateKey
+
+PATHS = ["portable", "avx2", "ifma"]
 
 SCRIPT = """
 import json, sys
@@ -30,12 +32,12 @@ print(json.dumps({
 """
 
 
-def run(path: str | None, given: dict[str, object]) -> dict[str, object]:
+def start(script: str, path: str | None, given: dict[str, object]) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "VFXGB_SIMD"}
     if path is not None:
         environment["VFXGB_SIMD"] = path
-    done = subprocess.run(
-        [sys.executable, "-c", SCRIPT],
+    return subprocess.run(
+        [sys.executable, "-c", script],
         input=json.dumps(given),
         capture_output=True,
         text=True,
@@ -43,13 +45,17 @@ def run(path: str | None, given: dict[str, object]) -> dict[str, object]:
         env=environment,
         check=False,
     )
+
+
+def run(path: str | None, given: dict[str, object]) -> dict[str, object]:
+    done = start(SCRIPT, path, given)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def test_paths_are_known() -> None:
     assert "portable" in _native.bigint.available_paths()
-    assert set(_native.bigint.available_paths()) <= {"avx2", "portable"}
+    assert set(_native.bigint.available_paths()) <= set(PATHS)
     assert _native.bigint.default_path() in _native.bigint.available_paths()
 
 
@@ -63,12 +69,26 @@ def test_same_bytes(make_key, scheme: str) -> None:
         "factors": [3, -1, 0, 12345],
         "values": values,
     }
-    portable, default = run("portable", given), run(None, given)
-    assert portable["path"] == portable["key path"] == "portable"
-    assert default["path"] == default["key path"]
-    for field in ("bytes", "numbers", "plain"):
-        assert portable[field] == default[field]
-    # Fresh ciphertexts of either path are read by this process.
-    for result in (portable, default):
+    available = _native.bigint.available_paths()
+    results = {path: run(path, given) for path in available}
+    for path, result in results.items():
+        assert result["path"] == result["key path"] == path
+        for field in ("bytes", "numbers", "plain"):
+            assert result[field] == results["portable"][field]
+        # Fresh ciphertexts of any path are read by this process.
         fresh = CiphertextArray.from_bytes(key.public_key, bytes.fromhex(str(result["fresh"])))
         assert key.decrypt(fresh) == values
+    default = run(None, given)
+    assert default["path"] == default["key path"] == available[-1]
+
+
+@pytest.mark.parametrize("path", [*PATHS, "mmx"])
+def test_paths_this_machine_lacks_are_refused(path: str) -> None:
+    """By name, with the sets there are."""
+    available = _native.paths.instruction_sets()
+    if path in available:
+        pytest.skip(f"this machine can run {path}")
+    done = start("from vfxgb import _native; _native.bigint.default_path()", path, {})
+    assert done.returncode != 0
+    assert f"VFXGB_SIMD is '{path}'" in done.stderr
+    assert f"this machine can run: {', '.join(available)}" in done.stderr

@@ -1,4 +1,4 @@
-// Both kernels, both degrees, against products and remainders of plain integers.
+// All kernels, both degrees, against products and remainders of plain integers.
 #include <algorithm>
 #include <vector>
 
@@ -82,6 +82,16 @@ void products(const Twin& twin) {
     ring.product(&elements[ring.stride()], nullptr, count, running.data());
     CHECK(twin.integer(running.data()) == expected);
     expected = words::mod(words::multiply(expected, values[count + 1]), twin.modulus);
+  }
+  for (std::size_t count = values.size(); count <= 19; ++count) {  // past two blocks of any kernel
+    std::vector<i64> chosen;
+    expected = words::mod(Words{1}, twin.modulus);
+    for (std::size_t i = 0; i < count; ++i) {
+      chosen.push_back(static_cast<i64>((5 * i) % (values.size() - 1) + 1));
+      expected = words::mod(words::multiply(expected, values[static_cast<std::size_t>(chosen.back())]), twin.modulus);
+    }
+    ring.product(elements.data(), chosen.data(), count, running.data());
+    CHECK(twin.integer(running.data()) == expected);
   }
   const i64 rows[] = {2, 5, 2};
   ring.product(elements.data(), rows, 3, running.data());
@@ -188,7 +198,7 @@ void growing_tables() {
 void multi_powers(const Twin& twin) {
   const Ring& ring = twin.ring;
   const std::vector<Words> values = twin.samples();
-  const std::size_t count = 5, words = 5, most = 4;
+  const std::size_t count = 9, words = 5, most = 4;
   std::vector<Words> arrays(most);
   for (std::size_t k = 0; k < most; ++k)
     for (std::size_t i = 0; i < count; ++i) {
@@ -264,9 +274,10 @@ void segments(const Twin& twin) {
 
 void units(const Twin& twin) {
   const Ring& ring = twin.ring;
-  Words elements, out(5 * ring.stride());
+  constexpr std::size_t many = 11;  // more than any kernel has lanes
+  Words elements, out(many * ring.stride());
   std::vector<Words> values;
-  while (values.size() < 5) {
+  while (values.size() < many) {
     const Words value =
         words::mod(random_integer(words::bit_length(twin.modulus.data(), twin.modulus.size()) + 8), twin.modulus);
     if (words::inverse(value, ring.n()).empty()) continue;
@@ -274,9 +285,9 @@ void units(const Twin& twin) {
     elements.insert(elements.end(), element.begin(), element.end());
     values.push_back(value);
   }
-  CHECK(ring.first_non_unit(elements.data(), 5) == 5);
-  Words canonical(5 * ring.canonical_words()), loaded(5 * ring.stride()), again(canonical.size());
-  ring.store(elements.data(), 5, canonical.data());
+  CHECK(ring.first_non_unit(elements.data(), many) == many);
+  Words canonical(many * ring.canonical_words()), loaded(many * ring.stride()), again(canonical.size());
+  ring.store(elements.data(), many, canonical.data());
   const auto all_units = [&](std::size_t count) {
     Words product = ring.unit_product();
     ring.load_units(canonical.data(), count / 2, loaded.data(), product);
@@ -284,19 +295,19 @@ void units(const Twin& twin) {
     ring.load_units(&canonical[done * ring.canonical_words()], count - done, &loaded[done * ring.stride()], product);
     return ring.is_unit(product);
   };
-  for (const std::size_t count : {0, 1, 3, 4, 5}) CHECK(all_units(count));
-  ring.store(loaded.data(), 5, again.data());
+  for (const std::size_t count : {0, 1, 3, 4, 5, 8, 9, 11}) CHECK(all_units(count));
+  ring.store(loaded.data(), many, again.data());
   CHECK(again == canonical);
-  ring.inverse(elements.data(), 5, out.data());
-  for (std::size_t i = 0; i < 5; ++i)
+  ring.inverse(elements.data(), many, out.data());
+  for (std::size_t i = 0; i < many; ++i)
     CHECK(words::mod(words::multiply(values[i], twin.integer(&out[i * ring.stride()])), twin.modulus) ==
           words::mod(Words{1}, twin.modulus));
   const Words zero = twin.element(words::mod(ring.n(), twin.modulus));
   std::copy(zero.begin(), zero.end(), elements.begin() + static_cast<std::ptrdiff_t>(3 * ring.stride()));
-  CHECK(ring.first_non_unit(elements.data(), 5) == 3);
-  ring.store(elements.data(), 5, canonical.data());
-  for (const std::size_t count : {3, 4, 5}) CHECK(all_units(count) == (count == 3));
-  CHECK_THROWS(ring.inverse(elements.data(), 5, out.data()));
+  CHECK(ring.first_non_unit(elements.data(), many) == 3);
+  ring.store(elements.data(), many, canonical.data());
+  for (const std::size_t count : {3, 4, 5, 9, 11}) CHECK(all_units(count) == (count == 3));
+  CHECK_THROWS(ring.inverse(elements.data(), many, out.data()));
 }
 
 void lifting(const Twin& twin) {

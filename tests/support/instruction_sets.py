@@ -4,7 +4,7 @@ import pytest
 
 from vfxgb import _native
 
-NAMES = ("portable", "neon", "avx2", "avx512")
+NAMES = ("portable", "neon", "avx2", "avx512", "ifma")
 INSTRUCTION_SETS = [
     pytest.param(
         name,

@@ -20,8 +20,8 @@ from vfxgb.transport.network.limits import Limits
 
 ENVIRONMENT = {
     "VFXGB_THREADS": "The number of threads of everything that is not told how many. Without it, all cores.",
-    "VFXGB_SIMD": "The highest instruction set that kernels may use: `portable`, `avx2` or `avx512`; on 64-bit Arm "
-    "`portable` or `neon`. Without it, the best there is; results are the same to the bit.",
+    "VFXGB_SIMD": "The highest instruction set that kernels may use: `portable`, `avx2`, `avx512` or `ifma`; on "
+    "64-bit Arm `portable` or `neon`. Without it, the best there is; results are the same to the bit.",
     "VFXGB_DATA": "A folder of datasets for benchmarks and tests. Without it, they generate tables of the same shape.",
     "VFXGB_PASSPHRASE": "The passphrase that seals keys in checkpoints, if `passphrase_env` of `[resume]` names this "
     "variable, or another.",
