@@ -328,9 +328,7 @@ def hidden_parts(results: dict[str, Any]) -> list[str]:
 
 
 def batch_parts(results: dict[str, Any]) -> list[str]:
-    """Batches over a slow line; nothing where none were measured."""
-    if "batches" not in results:
-        return []
+    """Batches over a slow line."""
     measured = results["batches"]
     batches = "; ".join(
         f"{run['rows']:,} rows in {median(run['seconds']['ahead']):.2f} s, with each question "
