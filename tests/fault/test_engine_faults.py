@@ -325,6 +325,11 @@ CHILDREN = pack_array(np.array([1, 2], dtype=np.int32))
         ([("setup", {"start_round": 5})], MessageError, "5 rounds done of 4"),
         ([("setup", {"start_round": -1})], MessageError, "-1 rounds done of 4"),
         ([("setup", {"first_round": 2})], MessageError, "found first round 2"),
+        (
+            [("setup", {"missing_strategy": "drop"})],
+            MessageError,
+            "found missing_strategy 'drop', wanted one of learned",
+        ),
         ([("setup", {"hessian_shift": -1})], MessageError, "found hessians -1 bits below gradients, wanted 0 to 40"),
         ([("setup", {"hessian_shift": 41})], MessageError, "found hessians 41 bits below gradients, wanted 0 to 40"),
         ([("setup", {"start_round": 2})], CheckpointError, "after 2 rounds with this party, of which 0 are kept"),

@@ -43,8 +43,8 @@ MAX_SLOPE = 4.0
 # The distance from the 10% to the 90% quantile of normal values, in standard deviations.
 NORMAL_SPREAD = 2.5631
 MEDIAN_STANDS_IN = "their median stands in for missing values"
-# Rows whose columns are in memory together.
-CHUNK = 1 << 16
+# Rows whose columns are in memory together, and how many cells they have at most.
+CHUNK, CHUNK_CELLS = 1 << 16, 1 << 24
 
 
 class ColumnRegressions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -153,7 +153,7 @@ def filled_by_regression(table: Table, regressions: ColumnRegressions) -> Table:
     for feature in range(table.n_features):
         values = table.column(feature)
         pieces.append((values,) if copied or np.isnan(values).any() else None)
-    for first, stop in _chunks(table.n_rows):
+    for first, stop in _chunks(table, table.n_rows):
         chunk = _ChunkColumns(table, first, stop)
         for feature, piece in enumerate(pieces):
             if piece is not None:
@@ -180,9 +180,11 @@ class _ChunkColumns:
         return values
 
 
-def _chunks(n_rows: int) -> Iterator[tuple[int, int]]:
-    for first in range(0, n_rows, CHUNK):
-        yield first, min(first + CHUNK, n_rows)
+def _chunks(table: Table, n_rows: int) -> Iterator[tuple[int, int]]:
+    """The first `n_rows` rows of a table, in ranges of which all columns fit into memory."""
+    size = min(CHUNK, CHUNK_CELLS // table.n_features)
+    for first in range(0, n_rows, size):
+        yield first, min(first + size, n_rows)
 
 
 def _scale(table: Table, n_train: int) -> ColumnRegressions:
@@ -210,7 +212,7 @@ def _covariance(table: Table, n_train: int, scale: ColumnRegressions) -> Float64
     """Of all z over the training rows, float64[F, F], in steps squared."""
     count = table.n_features
     products, sums = np.zeros((count, count), dtype=np.int64), np.zeros(count, dtype=np.int64)
-    for first, stop in _chunks(n_train):
+    for first, stop in _chunks(table, n_train):
         z = _scaled_rows(table, first, stop, scale)
         # Whole numbers below 2^15, at most 2^16 rows: every partial sum is exact, in any order.
         products += (z.T @ z).astype(np.int64)
@@ -264,7 +266,7 @@ def _lines(
     # Per column: rows, sum of m, of z, of m m, of m z, as Python's integers, which do not overflow.
     totals = [[0] * 5 for _ in range(count)]
     weights = scale.weights.reshape(count, count).astype(np.float64)
-    for first, stop in _chunks(n_train):
+    for first, stop in _chunks(table, n_train):
         z = _scaled_rows(table, first, stop, scale)
         # Exact like the products above: MAX_COLUMNS times 2^30 is below 2^53.
         sums = _steps((z @ weights.T).astype(np.int64))
