@@ -40,6 +40,7 @@ COMMANDS = {
     "psi.json": "python bench/e2e/psi.py --passives 1 2 --json docs/results/psi.json",
     "network.json": "python bench/e2e/network.py --json docs/results/network.json",
     "hidden_prediction.json": "python bench/e2e/hidden_prediction.py --json docs/results/hidden_prediction.json",
+    "plain_steps.json": "python bench/e2e/plain_steps.py --json docs/results/plain_steps.json",
     "sealed_steps.json": "python bench/e2e/sealed_steps.py --shapes give_credit synthetic --trees 3 "
     "--json docs/results/sealed_steps.json",
     "lattice_noise.json": "python bench/e2e/lattice_noise.py --json docs/results/lattice_noise.json",

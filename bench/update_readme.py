@@ -15,6 +15,7 @@ from typing import Any
 import row_bits_tables
 import scale_tables
 from origins import origin
+from plain_tables import plain_section
 from protocol_tables import refused_section, sealed_auc_section, side_by_side_section
 from sealed_tables import noise_section as lattice_noise_section
 from sealed_tables import sealed_section
@@ -236,6 +237,7 @@ PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
         "peers": peers_section,
         "operations": operations_section,
         "training": training_section,
+        "plain": plain_section,
         "network": network_section,
         "sealed": sealed_section,
     },
