@@ -3,12 +3,17 @@
 from pathlib import Path
 from statistics import median
 
-from origins import origin
+from origins import COMMANDS, origin
 from speed_tables import RESULTS, load
 
 
 def plain_section(folder: Path = RESULTS) -> str:
-    """Milliseconds of a tree with one thread and two, the ratio in one run, and the parts of its processor time."""
+    """Milliseconds of a tree with one thread and two, the ratio in one run, and the parts of its processor time.
+
+    Without a file of results there is only the command that makes one.
+    """
+    if not (folder / "plain_steps.json").is_file():
+        return f"`{COMMANDS['plain_steps.json'].partition(' --json ')[0]}` measures both."
     results = load("plain_steps.json", folder)
     settings, processor = results["settings"], results["processor"]
     lines = ["| milliseconds a tree, median | plain | xgboost | ratio |", "|---|---:|---:|---:|"]

@@ -56,6 +56,7 @@ class Team {
   u64 generation() const noexcept { return generation_; }
 
   void help(Loop& loop, std::size_t helpers) {
+    std::size_t wanted = 0;
     {
       const std::lock_guard lock(guard_);
       ++working_;
@@ -68,8 +69,9 @@ class Team {
       } catch (const std::system_error&) {
         // No more threads to be had: those there are, and the caller, do all the work.
       }
+      wanted = free_places();
     }
-    called_.notify_all();
+    wake(wanted);
   }
 
   // Takes back the calls nobody answered, waits for those who did, and tells how the loop ended.
@@ -77,12 +79,20 @@ class Team {
     std::unique_lock lock(guard_);
     std::erase(calls_, &loop);
     --working_;
-    if (!calls_.empty()) called_.notify_all();
+    wake(free_places());
     done_.wait(lock, [&] { return loop.helping == 0; });
     return own ? own : loop.error;
   }
 
  private:
+  // How many threads may join a loop now. Nobody else is woken: a thread that wakes up for nothing takes a core from one
+  // that works.
+  std::size_t free_places() const { return working_ < cores_ ? std::min(cores_ - working_, calls_.size()) : 0; }
+
+  void wake(std::size_t threads) {
+    for (std::size_t i = 0; i < threads; ++i) called_.notify_one();
+  }
+
   void serve() {
     std::unique_lock lock(guard_);
     --starting_;
