@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from origins import at_commit, origin
-from speed_tables import RESULTS, from_file, load, microseconds, number
+from speed_tables import RESULTS, load, microseconds, number
 
 OPERATIONS = {
     "encrypt, owner, djn": "encrypt, key owner",
@@ -39,30 +39,12 @@ def by_path_lines(results: dict[str, Any]) -> list[str]:
     return lines
 
 
-def training_line(folder: Path) -> list[str]:
-    """Processor seconds of a tree by each path, as far as both were measured."""
-
-    def line(new: dict[str, Any]) -> list[str]:
-        old = load("train_avx2.json", folder)
-        times = [results["configurations"][0]["cpu_seconds"] for results in (old, new)]
-        rows = f"a tree of `batch_he` with {new['settings']['key_bits']}-bit Paillier keys on give_credit"
-        said = (
-            f"By `avx2`, {rows} takes both parties {times[0]:.2f} processor seconds, by `ifma` {times[1]:.2f}: "
-            f"{times[1] / times[0]:.2f} times as long."
-        )
-        return [f"{said} {origin('train_ifma.json', new)}"]
-
-    return from_file(folder / "train_ifma.json", line)
-
-
 def paths_section(folder: Path = RESULTS) -> str:
-    """Operations on ciphertexts and training, by one kernel and by another."""
+    """Operations on ciphertexts, by one kernel and by another."""
     small, large = load("paths_2048.json", folder), load("paths_3072.json", folder)
     head = (
         "Microseconds of processor time per operation, medians of "
         f"{small['settings']['repeats']}, batches of {small['settings']['count']:,}, the paths in turn in the same run."
     )
     made = f"{origin('paths_2048.json', small)} The other by `--bits 3072`{at_commit(large['machine'])}."
-    return "\n\n".join(
-        [head, "\n".join(by_path_lines(small)), "\n".join(by_path_lines(large)), made, *training_line(folder)]
-    )
+    return "\n\n".join([head, "\n".join(by_path_lines(small)), "\n".join(by_path_lines(large)), made])

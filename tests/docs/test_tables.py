@@ -263,11 +263,3 @@ def test_paths_are_compared_by_their_own_medians(monkeypatch: pytest.MonkeyPatch
     written = tables.paths_section(tmp_path)
     assert "| 2048-bit keys, one thread | Paillier, avx2 | ifma | " in written
     assert "| decrypt | 600 | 200 | **3.00x** | 600 | 200 | **3.00x** |" in written
-    assert "batch_he" not in written
-    for path, seconds in (("avx2", 8.0), ("ifma", 4.0)):
-        run = {"machine": {}, "settings": {"key_bits": 2048}, "configurations": [{"cpu_seconds": seconds}]}
-        (tmp_path / f"train_{path}.json").write_text(json.dumps(run))
-    monkeypatch.setitem(tables.origin.__globals__["COMMANDS"], "train_ifma.json", "make it --json here")
-    written = tables.paths_section(tmp_path)
-    assert "takes both parties 8.00 processor seconds, by `ifma` 4.00: 0.50 times as long." in written
-    assert written.endswith("Made by `make it`.")
