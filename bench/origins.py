@@ -10,6 +10,8 @@ from typing import Any
 COMMANDS = {
     "ops_2048.json": "vfxgb bench ops --bits 2048 --json docs/results/ops_2048.json",
     "ops_3072.json": "vfxgb bench ops --bits 3072 --json docs/results/ops_3072.json",
+    "paths_2048.json": "vfxgb bench ops --bits 2048 --count 2000 --paths avx2,ifma --json docs/results/paths_2048.json",
+    "paths_3072.json": "vfxgb bench ops --bits 3072 --count 2000 --paths avx2,ifma --json docs/results/paths_3072.json",
     "montgomery.json": "build/release/bench/cpp/bench_montgomery --benchmark_out=docs/results/montgomery.json "
     "--benchmark_filter='^(product/avx2|openssl)' --benchmark_repetitions=5 --benchmark_report_aggregates_only=true",
     "train_give_credit.json": "vfxgb bench train --data give_credit --json docs/results/train_give_credit.json",

@@ -261,3 +261,23 @@ def test_refusals_are_counted_over_tables_and_seeds(monkeypatch: pytest.MonkeyPa
     assert "| light 4 | 30 | 10 | 8 | 20% | -1.00 | -1.00 |" in text
     assert "1 variants were tried" in text
     assert "Of all refusals 40% are for a child that is too light" in text
+
+
+def test_paths_are_compared_by_their_own_medians(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    tables = importlib.import_module("path_tables")
+
+    def operations(factor: float) -> list[dict[str, object]]:
+        return [
+            {"scheme": scheme, "name": name, "count": 10, "seconds": {"1": [factor, 9 * factor, 2 * factor]}}
+            for scheme in tables.SCHEMES
+            for name in tables.OPERATIONS
+        ]
+
+    results = {"machine": {}, "paths": {"avx2": operations(3e-3), "ifma": operations(1e-3)}}
+    for bits in (2048, 3072):
+        settings = {"bits": bits, "repeats": 3, "count": 10}
+        (tmp_path / f"paths_{bits}.json").write_text(json.dumps({**results, "settings": settings}))
+    written = tables.paths_section(tmp_path)
+    assert "| 2048-bit keys, one thread | Paillier, avx2 | ifma | " in written
+    assert "| decrypt | 600 | 200 | **3.00x** | 600 | 200 | **3.00x** |" in written

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from vfxgb import _native
 from vfxgb.bench import papers, peers
 from vfxgb.bench.datasets import data_names
 from vfxgb.bench.field import run as field
@@ -16,6 +17,7 @@ from vfxgb.bench.field.measure import Request
 from vfxgb.bench.machine import machine_facts
 from vfxgb.bench.ops import lattice
 from vfxgb.bench.ops import measure as ops
+from vfxgb.bench.ops import paths as ops_paths
 from vfxgb.bench.ops import report as ops_report
 from vfxgb.bench.scale import measure as scale
 from vfxgb.bench.scale import report as scale_report
@@ -50,7 +52,8 @@ def _add_ops(topics: Commands) -> None:
         help="encryption, sums, decryption, against phe; oblivious transfers; argmax on shares; lattice sums",
         description="Microseconds per operation, and the ratio to phe 1.5 in the same run when it is installed; "
         "nanoseconds and bytes of oblivious transfers and of argmax on shares. With --lattice, sums over encrypted "
-        "columns instead: processor seconds and bytes of a tree and of the set-up, with the first of --threads.",
+        "columns instead: processor seconds and bytes of a tree and of the set-up, with the first of --threads. With "
+        "--paths, operations on ciphertexts by each of these kernels: microseconds of processor time, on one thread.",
     )
     parser.add_argument("--bits", type=key_bits, default=2048, help="key bits (%(default)s)")
     parser.add_argument("--count", type=positive_int, default=10000, help="ciphertexts per large batch (%(default)s)")
@@ -59,6 +62,10 @@ def _add_ops(topics: Commands) -> None:
     parser.add_argument("--repeats", type=positive_int, default=5, help="measurements per operation (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the count and two repeats, for a first look")
     parser.add_argument("--lattice", action="store_true", help="sums over encrypted columns in place of all others")
+    kernels = _native.bigint.available_paths()
+    parser.add_argument(
+        "--paths", type=some_of(kernels), default=None, help=f"kernels to compare, of {','.join(kernels)}"
+    )
     _add_json(parser)
     parser.set_defaults(run=_run_ops)
 
@@ -275,6 +282,8 @@ def _run_ops(arguments: argparse.Namespace) -> int:
     if arguments.lattice:
         return _run_lattice(arguments, repeats)
     settings = ops.BenchSettings(arguments.bits, count, arguments.threads, arguments.schemes, repeats)
+    if arguments.paths is not None:
+        return _run_paths(arguments, settings)
     _check_writable(arguments.json)
     facts = _print_facts()
     print(f"{ops_report.heading(settings)}\n", flush=True)
@@ -293,6 +302,17 @@ def _run_lattice(arguments: argparse.Namespace, repeats: int) -> int:
     found = lattice.measure_lattice(shapes, threads, repeats)
     print("\n".join(ops_report.lattice_lines(found, threads)))
     write_json(ops_report.lattice_json(found, threads, facts), arguments.json)
+    return OK
+
+
+def _run_paths(arguments: argparse.Namespace, settings: ops.BenchSettings) -> int:
+    settings = replace(settings, threads=(ops_paths.THREADS,))
+    _check_writable(arguments.json)
+    facts = _print_facts()
+    print(f"{ops_report.heading(settings)}\n", flush=True)
+    found = ops_paths.measure_paths(settings, arguments.paths)
+    print("\n".join(ops_report.path_lines(found, arguments.paths)))
+    write_json(ops_report.paths_json(found, arguments.paths, settings, facts), arguments.json)
     return OK
 
 

@@ -1,5 +1,6 @@
 import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,11 +8,13 @@ from pathlib import Path
 import pytest
 
 import vfxgb
+from vfxgb import _native
 from vfxgb.cli import arguments as command_arguments
 from vfxgb.cli import demo, main
 from vfxgb.cli.arguments import COMMANDS, find_commands
 from vfxgb.cli.exits import MEANING, exit_code
 from vfxgb.cli.parser import UsageError
+from vfxgb.crypto import PrivateKey
 from vfxgb.errors import (
     CertificateError,
     CheckpointError,
@@ -65,6 +68,7 @@ def one_line(capsys: pytest.CaptureFixture[str]) -> str:
         ["bench", "ops", "--threads", ""],
         ["bench", "ops", "--schemes", "paillier,rsa"],
         ["bench", "ops", "--schemes", "ou,ou"],
+        ["bench", "ops", "--paths", "mmx"],
         ["bench", "ops", "--count", "0"],
         ["bench", "ops", "--json", "/nonexistent/folder/file.json"],
     ],
@@ -144,6 +148,37 @@ def test_bench_ops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert round(sign["flight_bytes"]) == round((32 + 15 + 7 * 30 + 2 * (3 * 7 - 3) + 2 * 38 + 1) / 8 + 1)
     assert [tree["flights"] for tree in trees] == [146, 140]
     assert all(len(tree["ahead_seconds"]["2"]) == len(tree["flight_seconds"]["1"]) == 2 for tree in trees)
+
+
+def test_bench_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every path measures every operation, by keys of its own, and the variable is as it was."""
+    used: list[str] = []
+    encrypt = PrivateKey.encrypt
+
+    def noted(key: PrivateKey, *arguments: object) -> object:
+        used.append(key.public_key.native.path)
+        return encrypt(key, *arguments)
+
+    monkeypatch.setattr(PrivateKey, "encrypt", noted)
+    monkeypatch.delenv("VFXGB_SIMD", raising=False)
+    paths = _native.bigint.available_paths()
+    file = tmp_path / "numbers.json"
+    arguments = ["bench", "ops", "--count", "20", "--repeats", "2", "--schemes", "ou", "--paths", ",".join(paths)]
+    assert main([*arguments, "--json", str(file)]) == 0
+    assert set(used) == set(paths)
+    assert "VFXGB_SIMD" not in os.environ
+    output = capsys.readouterr().out
+    assert f"{paths[0]}/{paths[-1]}" in output
+    assert "ou: add, in a long sum" in output
+    numbers = json.loads(file.read_text())
+    assert list(numbers["paths"]) == paths
+    names = [operation["name"] for operation in numbers["paths"]["portable"]]
+    assert {"encrypt, owner, djn", "encrypt, public, djn", "add, in a long sum", "decrypt"} <= set(names)
+    for operations in numbers["paths"].values():
+        assert [operation["name"] for operation in operations] == names
+        for operation in operations:
+            assert len(operation["seconds"]["1"]) == 2
+            assert min(operation["seconds"]["1"]) > 0
 
 
 def test_bench_lattice(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

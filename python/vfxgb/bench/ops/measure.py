@@ -54,14 +54,14 @@ class Operation:
     parallel: bool = True
     seconds: dict[int, list[float]] = field(default_factory=dict)
 
-    def measure(self, threads: int) -> None:
+    def measure(self, threads: int, clock: Callable[[], float] = time.perf_counter) -> None:
         """Run once and record the time."""
         if self.prepare is not None:
             self.prepare()
         try:
-            start = time.perf_counter()
+            start = clock()
             self.run(threads)
-            elapsed = time.perf_counter() - start
+            elapsed = clock() - start
         finally:
             if self.finish is not None:
                 self.finish()
@@ -105,7 +105,7 @@ def measure(settings: BenchSettings) -> BenchResult:
     operations: list[Operation] = []
     memory: list[Memory] = []
     for scheme in settings.schemes:
-        operations += _scheme_operations(keys[scheme, "djn"], keys[scheme, "short"], settings.count)
+        operations += scheme_operations(keys[scheme, "djn"], keys[scheme, "short"], settings.count)
         memory.append(_memory(keys[scheme, "djn"]))
     peers: list[Operation] = []
     if phe_peer.is_installed():
@@ -132,7 +132,8 @@ def measure(settings: BenchSettings) -> BenchResult:
     return BenchResult(settings, operations, peers, memory, transfers, argmaxes)
 
 
-def _scheme_operations(key: PrivateKey, short: PrivateKey, count: int) -> list[Operation]:
+def scheme_operations(key: PrivateKey, short: PrivateKey, count: int) -> list[Operation]:
+    """What is measured of a scheme: `key` has the randomness "djn", `short` the other."""
     generator = np.random.default_rng(1)
     values = generator.integers(-(1 << VALUE_BITS), 1 << VALUE_BITS, count)
     factors = generator.integers(1 << (FACTOR_BITS - 1), 1 << FACTOR_BITS, max(1, count // SCALE_SHARE))

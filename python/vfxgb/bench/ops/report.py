@@ -8,6 +8,7 @@ from vfxgb.bench.ops import phe_peer
 from vfxgb.bench.ops.argmaxes import ArgmaxOperation
 from vfxgb.bench.ops.lattice import LatticeMeasurement
 from vfxgb.bench.ops.measure import BenchResult, BenchSettings, Memory, Operation
+from vfxgb.bench.ops.paths import PathOperation
 from vfxgb.bench.ops.transfers import TransferOperation
 
 COLUMNS = Columns(name_width=32, width=12)
@@ -67,6 +68,24 @@ def lattice_lines(found: list[LatticeMeasurement], threads: int) -> list[str]:
 def lattice_json(found: list[LatticeMeasurement], threads: int, facts: dict[str, str]) -> dict[str, Any]:
     """All raw numbers, in seconds, with the machine."""
     return {"machine": facts, "threads": threads, "lattice": [asdict(each) for each in found]}
+
+
+def path_lines(found: list[PathOperation], paths: tuple[str, ...]) -> list[str]:
+    """Operations by several paths: microseconds of processor time, and the first path's over the last's."""
+    lines = [COLUMNS.line("one thread", [*paths, f"{paths[0]}/{paths[-1]}"])]
+    for operation in found:
+        times = [operation.microseconds(path) for path in paths]
+        cells = [*map(_number, times), f"{times[0] / times[-1]:.2f}"]
+        lines.append(COLUMNS.line(f"{operation.scheme}: {operation.name}", cells))
+    return lines
+
+
+def paths_json(
+    found: list[PathOperation], paths: tuple[str, ...], settings: BenchSettings, facts: dict[str, str]
+) -> dict[str, Any]:
+    """All raw numbers, in seconds of processor time."""
+    by_path = {path: [_operation_json(operation.by_path[path]) for operation in found] for path in paths}
+    return {"machine": facts, "settings": asdict(settings), "paths": by_path}
 
 
 def to_json(result: BenchResult, facts: dict[str, str]) -> dict[str, Any]:
