@@ -3,17 +3,12 @@
 from pathlib import Path
 from statistics import median
 
-from origins import COMMANDS, origin
+from origins import origin
 from speed_tables import RESULTS, load
 
 
 def plain_section(folder: Path = RESULTS) -> str:
-    """Milliseconds of a tree with one thread and two, the ratio in one run, and the parts of its processor time.
-
-    Without a file of results there is only the command that makes one.
-    """
-    if not (folder / "plain_steps.json").is_file():
-        return f"`{COMMANDS['plain_steps.json'].partition(' --json ')[0]}` measures both."
+    """Milliseconds of a tree with one thread and two, the ratio in one run, and the parts of its processor time."""
     results = load("plain_steps.json", folder)
     settings, processor = results["settings"], results["processor"]
     lines = ["| milliseconds a tree, median | plain | xgboost | ratio |", "|---|---:|---:|---:|"]
@@ -28,7 +23,8 @@ def plain_section(folder: Path = RESULTS) -> str:
     parts += [f"| Python: messages, ledger, checks | {python:.2f} |", f"| together | {processor['tree']:.2f} |"]
     return (
         f"{settings['source']}; depth {settings['depth']}, {settings['bins']} bins, both parties in one process; "
-        f"{results['repeats']} repeats, in turn with xgboost.\n\n"
+        f"{results['repeats']} repeats, in turn with xgboost; "
+        f"load average {results['load']:.1f} in the minute before.\n\n"
         + "\n".join(lines)
         + "\n\n"
         + "\n".join(parts)

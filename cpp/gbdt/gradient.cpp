@@ -117,8 +117,8 @@ bool encode(Strided<T> g, Strided<T> h, std::size_t size, const std::vector<i32>
   parallel_for(count, worthwhile(threads, 2 * count), block_rows, [&](std::size_t begin, std::size_t end) {
     if (!rows && !words) {
       const bool inside = contiguous(g) && contiguous(h)
-                              ? encode_all(reinterpret_cast<const T*>(g.data), reinterpret_cast<const T*>(h.data), begin,
-                                           end, scale, per_step, out)
+                              ? encode_all(reinterpret_cast<const T*>(g.data), reinterpret_cast<const T*>(h.data),
+                                           begin, end, scale, per_step, out)
                               : encode_all(g, h, begin, end, scale, per_step, out);
       if (!inside) good = false;
       return;
