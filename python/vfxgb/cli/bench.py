@@ -8,7 +8,6 @@ from typing import Any
 
 import msgspec
 
-from vfxgb import _native
 from vfxgb.bench import papers, peers
 from vfxgb.bench.datasets import data_names
 from vfxgb.bench.field import run as field
@@ -62,7 +61,7 @@ def _add_ops(topics: Commands) -> None:
     parser.add_argument("--repeats", type=positive_int, default=5, help="measurements per operation (%(default)s)")
     parser.add_argument("--quick", action="store_true", help="a tenth of the count and two repeats, for a first look")
     parser.add_argument("--lattice", action="store_true", help="sums over encrypted columns in place of all others")
-    kernels = _native.bigint.available_paths()
+    kernels = ops_paths.KNOWN
     parser.add_argument(
         "--paths", type=some_of(kernels), default=None, help=f"kernels to compare, of {','.join(kernels)}"
     )

@@ -11,11 +11,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
 
+from vfxgb import _native
 from vfxgb.bench.ops.measure import BenchSettings, Operation, scheme_operations
 from vfxgb.bench.progress import Progress
 from vfxgb.crypto import PrivateKey, generate
+from vfxgb.errors import ParameterError
 
 VARIABLE = "VFXGB_SIMD"
+KNOWN = ("portable", "avx2", "ifma")
 THREADS = 1
 
 
@@ -34,7 +37,13 @@ class PathOperation:
 
 
 def measure_paths(settings: BenchSettings, paths: tuple[str, ...]) -> list[PathOperation]:
-    """Run everything by each of the `paths`, which this machine can run; those of `settings` but for the threads."""
+    """Run everything by each of the `paths`, on one thread. Raises ParameterError for one that this machine lacks."""
+    available = _native.bigint.available_paths()
+    if not set(paths) <= set(available):
+        raise ParameterError(
+            f"measuring kernels: found --paths {','.join(paths)}, wanted some of {','.join(available)}, which are "
+            "what this machine can run"
+        )
     found: list[PathOperation] = []
     for scheme in settings.schemes:
         djn, short = (generate(scheme, settings.bits, randomness) for randomness in ("djn", "short"))
