@@ -23,10 +23,11 @@ std::size_t table_words(const Ring& ring, std::size_t windows, std::size_t windo
   return (windows << window) * ring.open_stride();
 }
 
-std::size_t bearable_window(const Ring& ring, std::size_t exponent_bits, FixedBase::Digits digits) {
+// The widest window up to 12 whose table has at most so many bytes.
+std::size_t bearable_window(const Ring& ring, std::size_t exponent_bits, FixedBase::Digits digits,
+                            std::size_t most_bytes) {
   std::size_t window = 12;
-  while (window > 2 && table_words(ring, windows_of(exponent_bits, window, digits), window) * sizeof(u64) >
-                           FixedBase::bearable_bytes)
+  while (window > 2 && table_words(ring, windows_of(exponent_bits, window, digits), window) * sizeof(u64) > most_bytes)
     --window;
   return window;
 }
@@ -50,7 +51,7 @@ std::size_t FixedBase::cheapest_window(const Ring& ring, std::size_t exponent_bi
 
 FixedBase::FixedBase(const Ring& ring, const u64* base, std::size_t exponent_bits, std::size_t window, Digits digits,
                      std::size_t threads)
-    : ring_(ring), window_(window ? window : bearable_window(ring, exponent_bits, digits)) {
+    : ring_(ring), window_(window ? window : bearable_window(ring, exponent_bits, digits, bearable_bytes)) {
   if (window > widest) throw std::invalid_argument("window must not be wider than 16 bits");
   if (window == 1 && digits == Digits::centred) throw std::invalid_argument("centred digits need 2 bits");
   windows_ = windows_of(exponent_bits, window_, digits);
@@ -174,7 +175,12 @@ void LazyFixedBase::widen(std::size_t threads) {
   // Two bits more at least, a table of four times the size: what tables cost stays in proportion to what they save, and
   // those that were replaced stay small.
   constexpr std::size_t least_step = 2;
-  const std::size_t window = FixedBase::cheapest_window(ring_, exponent_bits_, announced_, most_bytes_, digits_);
+  // Whoever wants so many is likely to want more: a table that nobody minds is made ahead of its worth.
+  constexpr std::size_t some = 64;
+  std::size_t window = FixedBase::cheapest_window(ring_, exponent_bits_, announced_, most_bytes_, digits_);
+  if (announced_ >= some)
+    window = std::max(window, bearable_window(ring_, exponent_bits_, digits_,
+                                              std::min(most_bytes_, FixedBase::bearable_bytes)));
   if (table_ && window < owned_.back()->window() + least_step) return;
   owned_.push_back(
       std::make_unique<const FixedBase>(ring_, base_.data(), exponent_bits_, window, digits_, threads));

@@ -56,7 +56,8 @@ class FixedBase {
 };
 
 // The same for a base of which nobody knows how many powers will be wanted: the table is as wide as those that were
-// announced so far are worth, and a wider one takes its place when it would have paid.
+// announced so far are worth, from some dozens on as wide as is bearable, and a wider one takes its place when it would
+// have paid.
 class LazyFixedBase {
  public:
   using Digits = FixedBase::Digits;
