@@ -50,4 +50,5 @@ class _Passive:
         return bytes(totals.__getstate__())
 
 
-PEER = loop_peer("fate_utils", "fate_utils==0.1.0", "fate_utils", (), {"loop-paillier": Library(_Active, _Passive)})
+LIBRARIES = {"loop-paillier": Library(_Active, _Passive)}
+PEER = loop_peer("fate_utils", "fate_utils==0.1.0", "fate_utils", (), LIBRARIES)

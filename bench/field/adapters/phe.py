@@ -59,4 +59,5 @@ class _Passive:
         return _to_bytes(totals)
 
 
-PEER = loop_peer("phe", "phe==1.5.0", "phe", ("gmpy2",), {"loop-paillier": Library(_Active, _Passive)})
+LIBRARIES = {"loop-paillier": Library(_Active, _Passive)}
+PEER = loop_peer("phe", "phe==1.5.0", "phe", ("gmpy2",), LIBRARIES)

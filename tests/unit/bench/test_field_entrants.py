@@ -142,3 +142,18 @@ def test_secureboosts_messages_train_a_right_model(tmp_path: Path) -> None:
     pooled = xgboost.XGBClassifier(n_estimators=TREES, max_depth=DEPTH, max_bin=BINS).fit(data.X, data.y)
     auc, margins = make_metric("auc"), np.load(tmp_path / "predictions.npy")
     assert auc(data.y, margins) == pytest.approx(auc(data.y, pooled.predict_proba(data.X)[:, 1]), abs=0.01)
+
+
+@pytest.mark.usefixtures("scripts")
+@pytest.mark.parametrize("name", ["phe", "fate_utils", "heu"])
+def test_libraries_below_the_messages_add_up(name: str) -> None:
+    """Of those that are installed here: sums of signed integers, through the bytes that would travel."""
+    pytest.importorskip(name)
+    module = importlib.import_module(f"field.adapters.{name}")
+    for library in module.LIBRARIES.values():
+        keys = library.active()
+        sums = library.passive(keys.public())
+        values = np.array([5, -7, 1 << 24, -(1 << 24), 0, 3])
+        rows, bins = np.array([0, 1, 2, 3, 5]), np.array([[0, 1], [0, 0], [2, 1], [2, 0], [1, 1]], dtype=np.int8)
+        found = keys.decrypt(sums.sums(sums.take(keys.encrypt(values)), rows, bins, 3))
+        assert np.asarray(found).tolist() == [-2, 3, 0, -16777223, 16777224, 0]
