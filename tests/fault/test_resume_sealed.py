@@ -165,10 +165,13 @@ def test_what_is_shown_again_is_the_same_and_nothing_serves_twice(
     """With secrets of the run's own, and so few bits that roundings and coins decide splits."""
     params = {"group_bits": 768, "insecure": True}
     training = problem("sealed", protocol_params=params, score_bits=12, min_child_weight=0.0, max_depth=3)
+    (tmp_path / "calm").mkdir()
+    whole = undisturbed(training, tmp_path / "calm").operations[victim]
     if kept:
         training = keeping(training, tmp_path / "kept")
     winners, wire = Winners(monkeypatch), Wire()
-    for operation in [*points(150, max(4, POINTS // 2))[1:], None]:
+    # Each session is killed later than the one before, the last of them near the end of the whole run, if it lasts.
+    for operation in [*points(whole, max(4, POINTS // 2))[1:], None]:
         kills = {} if operation is None else {victim: operation}
         found = attempt(training, tmp_path, kills, tap=wire)
     assert not found.errors, found.errors
