@@ -217,7 +217,7 @@ def test_the_folder_in_a_wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     """pyproject.toml says where a wheel has the scripts; they are looked for there, before a source tree."""
     project = (BENCH.parent / "pyproject.toml").read_text()
     shipped = re.findall(r'wheel.packages."vfxgb/(\S+)" = "bench/(\w+)"', project)
-    assert {topic for _, topic in shipped} == {"papers", "peers"}
+    assert {topic for _, topic in shipped} == {"papers", "peers", "field"}
     monkeypatch.setattr(script_folders, "__file__", str(tmp_path / "vfxgb/bench/script_folders.py"))
     for place, topic in shipped:
         (tmp_path / "vfxgb" / place).mkdir(parents=True)

@@ -143,10 +143,10 @@ def test_bench_ops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         assert all(len(times) == 2 for times in (entry["receiver_seconds"]["1"], entry["sender_seconds"]["2"]))
     assert "argmax on shares" in output
     sign, *trees = numbers["argmaxes"]
-    # Transfers: 32 + 7 + 7 for the sign and 1 + 1 for |V|. Bits in flights: choices, tables, ANDs, |V| and its code.
-    assert round(sign["transfer_bytes"]) == round(48 * 21 / 8)
-    assert round(sign["flight_bytes"]) == round((32 + 15 + 7 * 30 + 2 * (3 * 7 - 3) + 2 * 38 + 1) / 8 + 1)
-    assert [tree["flights"] for tree in trees] == [146, 140]
+    # Transfers: 28 + 6 + 6 for the sign and 1 + 1 for |V|. Bits in flights: choices, tables, ANDs, |V| and its code.
+    assert round(sign["transfer_bytes"]) == round(42 * 21 / 8)
+    assert round(sign["flight_bytes"]) == round((28 + 15 + 6 * 30 + 2 * (3 * 6 - 3) + 2 * 34 + 1) / 8 + 1)
+    assert [tree["flights"] for tree in trees] == [118, 118]
     assert all(len(tree["ahead_seconds"]["2"]) == len(tree["flight_seconds"]["1"]) == 2 for tree in trees)
 
 
