@@ -14,6 +14,7 @@ from vfxgb.bench.field.measure import Field, Request
 from vfxgb.bench.field.page import markdown
 from vfxgb.bench.field.peers import Peers
 from vfxgb.bench.field.results import Results, read_document
+from vfxgb.bench.field.shaper import LOG_SECONDS
 from vfxgb.errors import BenchmarkError, FormatError, UnknownNameError
 
 SCRIPTS = Path(__file__).resolve().parents[3] / "bench/field"
@@ -24,6 +25,7 @@ SETTINGS = replace(QUICK, shapes=(TINY,), lines=LINES[:1], trees=1, budget_secon
 FAKE = """
 import os
 import socket
+import time
 from field.adapter import ACTIVE, PASSIVE, Entrant, Peer
 
 def exactly(connection, size):
@@ -53,6 +55,7 @@ def play(job, reporter):
             connection.sendall(bytes(1000))
             exactly(connection, 10)
         reporter.tree(messages=2 * place + 2, round_trips=place + 1)
+        time.sleep({pause})
     job.save_predictions(0.5 + {sign} * (job.labels() - 0.5))
 
 PEER = Peer(
@@ -61,7 +64,8 @@ PEER = Peer(
     entrants=lambda: {{"one": Entrant("sums", "who | learns what", alone={alone})}},
 )
 """
-RIGHT = {"trouble": "pass", "sign": "1", "module": "json", "alone": "False"}
+# The shaper counts what is sent within LOG_SECONDS together: a tree begins later than that after the one before.
+RIGHT = {"trouble": "pass", "sign": "1", "module": "json", "alone": "False", "pause": str(2 * LOG_SECONDS)}
 OTHERS = {
     "right": {},
     "alone": {"alone": "True"},
