@@ -222,7 +222,10 @@ def test_coins_and_orders_are_drawn_for_a_run(make_problem) -> None:
         ),
         ({"split_rule": "gain"}, "split_rule='gain' with protocol 'sealed', wanted one of 'centred'"),
         ({"rounding": "stochastic"}, "rounding='stochastic' with protocol 'sealed', wanted 'nearest'"),
-        ({"min_bucket_rows": 9}, "'sealed' hides nodes .*: found min_bucket_rows=9, wanted 1; leave it out, or show"),
+        (
+            {"min_bucket_rows": 9},
+            "'sealed' hides nodes .*: found min_bucket_rows=9, wanted 1; leave it out, or take a protocol",
+        ),
         (
             {"sampling_method": "goss", "told_sample": True},
             "'sealed' hides nodes .*: found told_sample=True; leave it out, or take a protocol that shows nodes",
