@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import Buffer
 
-Counts: TypeAlias = tuple[int, int, int, int, int, int, int]
+_Counts: TypeAlias = tuple[int, int, int, int, int, int, int]
 
 carried_guard_bits: int
 lookup_arity: int
@@ -48,9 +48,9 @@ class Stock:
         """
 
     @property
-    def left(self) -> Counts: ...
+    def left(self) -> _Counts: ...
     @property
-    def used(self) -> Counts: ...
+    def used(self) -> _Counts: ...
 
 @final
 class Plan:
@@ -68,7 +68,7 @@ class Plan:
         arities: list[int] = ...,
     ) -> None: ...
     @property
-    def demand(self) -> Counts: ...
+    def demand(self) -> _Counts: ...
     @property
     def exchanges(self) -> list[tuple[int, int]]:
         """Bytes of each exchange (to the passive party, to the active one), 0 where nothing is sent."""
@@ -108,7 +108,7 @@ def noise_limit(value_bits: int) -> int:
 
 def stage_cost(
     value_bits: int, nodes: int, entrants: int, group: int, code_bits: int, arity: int = 2, pairs: bool = False
-) -> tuple[Counts, list[tuple[int, int]], int]:
+) -> tuple[_Counts, list[tuple[int, int]], int]:
     """(demand, bytes of each exchange, flights until the next stage begins) of one stage of groups, or of pairs."""
 
 def correct_triples(keys: NDArray[np.uint8], choices: NDArray[np.uint8], others: NDArray[np.uint8]) -> bytes:
