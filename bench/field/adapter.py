@@ -24,7 +24,7 @@ BOTH = "both"
 
 @dataclass(frozen=True)
 class Entrant:
-    """One way to train. `level`: of vfxgb.bench.field.axes; `learns`: who learns what, in words.
+    """One way to train. `level`: a level of privacy of vfxgb.bench.field.axes; `learns`: who learns what, in words.
 
     `alone`: all parties are in one process, and nothing goes over a line. `key_bits`: 0 where nothing is encrypted.
     `twin`: protocol_params of vfxgb's `plain` that gives the same model bit for bit, None where no such model is known.
@@ -113,7 +113,7 @@ Play = Callable[[Job, Reporter], None]
 
 @dataclass(frozen=True)
 class Peer:
-    """`title`: as it calls itself. `distribution`: on PyPI. `module`: what to import.
+    """A library or system. `title`: its name for itself. `distribution`: its name on PyPI. `module`: what to import.
 
     `requirements`: what pip installs into an environment of its own. `install`: how a person does it. `source`: where
     it is read who learns what. `entrants`: makes name -> entrant; called where the library is installed. `play`: the

@@ -57,7 +57,7 @@ class Gaps:
 
     @property
     def name(self) -> str:
-        """As tables say it."""
+        """What tables call this way of losing values."""
         return self.kind if self.kind == NATURAL else f"{self.kind}, {self.rate:.0%}"
 
 
@@ -142,7 +142,7 @@ Results = dict[str, dict[str, dict[str, list[dict[str, float]]]]]
 
 
 def mean(runs: Sequence[dict[str, float]], metric: str = "auc") -> float:
-    """Of a metric over seeds."""
+    """The mean of a metric over seeds."""
     return float(np.mean([run[metric] for run in runs]))
 
 

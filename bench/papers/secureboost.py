@@ -61,7 +61,7 @@ def auc(model: VFXGBClassifier, data: Loaded) -> float:
 
 
 def xgboost_auc(data: Part, trees: int, threads: int) -> float:
-    """Of xgboost on pooled rows, with the same parameters."""
+    """The AUC of xgboost on pooled rows, with the same parameters."""
     matrix = xgb.QuantileDMatrix(data.train.X, data.train.y, max_bin=BINS, nthread=threads)
     params = {"objective": "binary:logistic", "max_depth": DEPTH, "learning_rate": RATE, "max_bin": BINS}
     params |= {"tree_method": "hist", "base_score": 0.5, "nthread": threads}
@@ -81,7 +81,7 @@ def same_model(a: VFXGBClassifier, b: VFXGBClassifier) -> bool:
 
 
 def lossless(name: str, args: Any, seeds: int) -> dict[str, Any]:
-    """Of one table, over seeds: how many encrypted models equal plain's, and AUC of plain and of xgboost."""
+    """Count, over seeds, the encrypted models of one table that equal plain's; add the AUC of plain and of xgboost."""
     rows, trees = QUICK_ENCRYPTED if args.quick else ENCRYPTED
     bits = 512 if args.quick else 2048
     key = {"scheme": "paillier", "key_bits": bits, "insecure": bits < 2048}
@@ -160,7 +160,7 @@ def _known(tree: TreeShape, place: int, hidden: bool) -> NDArray[np.bool_]:
 
 
 def reduced(name: str, args: Any, seeds: int) -> dict[str, Any]:
-    """Of one table: AUC and what the passive party knows, with the first tree shown and kept at home."""
+    """Measure AUC and what the passive party knows on one table, with the first tree shown and kept at home."""
     rows, trees = QUICK_OPEN if args.quick else OPEN
     found: dict[str, Any] = {"auc": {}, "known": {}, "shown_first_rows": 0, "splits_of_others": 0}
     for kept in (False, True):

@@ -27,7 +27,7 @@ class Stock:
         """Tables that this party has, uint8[n, 16]: 16 entries of 8 bits each, or 128 of one bit."""
 
     def add_chosen(self, choices: NDArray[np.uint8], entries: NDArray[np.uint8], large: bool) -> None:
-        """Of the other party's tables: choices uint8[n], below 16 or 128, and the entries uint8[n] that they name."""
+        """Add choices uint8[n] in the other party's tables, below 16 or 128, and the entries uint8[n] they name."""
 
     def add_ands(self, sent: NDArray[np.uint8], received: NDArray[np.uint8], choices: NDArray[np.uint8]) -> None:
         """uint8[n] each: both keys of 2 bits that it sends, the lower first; the one it received; which one that is."""

@@ -209,7 +209,7 @@ def _scale(table: Table, n_train: int) -> ColumnRegressions:
 
 
 def _covariance(table: Table, n_train: int, scale: ColumnRegressions) -> Float64Array:
-    """Of all z over the training rows, float64[F, F], in steps squared."""
+    """The covariance of all z over the training rows, float64[F, F], in steps squared."""
     count = table.n_features
     products, sums = np.zeros((count, count), dtype=np.int64), np.zeros(count, dtype=np.int64)
     for first, stop in _chunks(table, n_train):

@@ -23,7 +23,7 @@ class Known:
     found: Mapping[str, Any]
 
     def bytes(self, part: str) -> float:
-        """Of a tree or of the set-up, in both directions."""
+        """The bytes of a tree or of the set-up, in both directions together."""
         return float(sum(way[part] for way in self.found["bytes"].values()))
 
     def computing(self, part: str) -> float:
@@ -57,7 +57,7 @@ class Expected:
     warm: int
 
     def seconds(self, trees: int) -> float:
-        """Of a cell that times so many trees."""
+        """The seconds that a cell takes which times so many trees."""
         return self.around + self.setup + (self.warm + trees + LAST_TREES) * self.tree
 
 

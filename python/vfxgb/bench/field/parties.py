@@ -36,7 +36,7 @@ class EntrantFailedError(VfxgbError):
 
 @dataclass(frozen=True)
 class Event:
-    """What a party told. `time`: of time.monotonic(), which all processes of a machine share."""
+    """What a party told. `time`: a reading of time.monotonic(), whose clock all processes of a machine share."""
 
     role: str
     name: str

@@ -51,7 +51,7 @@ class Peers:
         return list(dict.fromkeys(names)) if names else known
 
     def interpreter(self, name: str) -> str:
-        """Of the peer's own environment if there is one, else this one."""
+        """The interpreter of the peer's own environment if there is one, else this one."""
         own = self._python(name)
         return str(own) if name != OURS and own.is_file() else sys.executable
 

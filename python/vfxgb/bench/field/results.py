@@ -42,7 +42,7 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Of the results."""
+        """The key of the cell in the file of results."""
         return f"{self.name} {self.shape.name} {self.line.name if self.line else 'no line'}"
 
     @property

@@ -95,7 +95,9 @@ class Tables:
 
 
 def _predictions(folder: Path, data: Loaded) -> tuple[NDArray[np.float64], int | None]:
-    """Of a party's own, or of both shares of a model together; and the passive party's splits, None if not known."""
+    """The predictions that a party saved, or those of both shares of its model; and how many splits are the passive
+    party's, None if that is not known.
+    """
     if (folder / PREDICTIONS).is_file():
         return np.load(folder / PREDICTIONS).reshape(-1), None
     active, passive = load_shares([folder / f"{party}.json" for party in (ACTIVE, PASSIVE)])
