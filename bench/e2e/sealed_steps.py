@@ -30,9 +30,9 @@ from vfxgb.train.callbacks import TrainingCallback, TrainingState
 STEPS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "integers of nodes": (("integers",), ()),
     "sums over encrypted columns": (("sums",), ("lattice-nodes",)),
-    "pieces of comparisons": (("pieces",), ("argmax-pieces", "sealed-pieces")),
+    "pieces of comparisons": (("pieces",), ("argmax-pieces", "sealed-pieces", "argmax-corrections")),
     "comparisons": (("compare",), ("argmax-flight", "argmax-winners")),
-    "hidden routing": (("route",), ("hidden-route", "hidden-routed")),
+    "hidden routing": (("route",), ("hidden-route", "hidden-routed", "transfer-stock")),
     "the active party's own tree": (
         ("gradients", "own sums", "own splits", "apply splits", "margins", "evaluate", "keep"),
         (),
