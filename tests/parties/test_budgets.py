@@ -121,6 +121,7 @@ def test_budgets_over_all_runs_outlive_the_process(world, shop, vfxgb, capsys, t
     assert (before["trees"], before["predicted_rows"], len(before["runs"])) == (6, people, 2)
     assert (before["alignments"], before["lookup_ids"]) == (3, 0)
     run = last_run(config).run
+    at_rest(one.folder)
     told = json.loads((world.folder / "frugal-folder" / "runs" / run / "predictions.json").read_text())
     (routed,) = (entry for entry in told["entries"] if entry["message"] == "routed")
     assert 0 < before["comparisons"] == routed["amount"] < people * 3 * 3

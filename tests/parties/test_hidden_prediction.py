@@ -98,6 +98,7 @@ def test_what_is_charged(world, shop, config, vfxgb, tmp_path) -> None:
     after = bank.account()
     assert after["comparisons"] - before["comparisons"] == rows * shape.comparisons
     assert after["predicted_rows"] - before["predicted_rows"] == rows
+    at_rest(shop[0].folder)
     told = json.loads((shop[0].folder / "runs" / bank.run / "predictions.json").read_text())
     messages = {entry["message"] for entry in told["entries"]}
     assert "hidden-routed" in messages

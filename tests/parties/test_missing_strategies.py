@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from processes import COLUMNS, last_run
+from processes import COLUMNS, at_rest, last_run
 from vfxgb.data.table import Table
 from vfxgb.model.file import load_share
 from vfxgb.party.config import load_config
@@ -46,6 +46,7 @@ def test_scores_are_those_of_the_shares_on_disk(
     found = np.array([float(scored[world.ids[row]]) for row in rows])
     assert np.allclose(found, expected, rtol=1e-6)
 
+    at_rest(served["shop"].folder)
     told = json.loads((folders["shop"] / "predictions.json").read_text())
     messages = {entry["message"]: entry["amount"] for entry in told["entries"]}
     assert (messages.get("leaned", 0) > 0) == (strategy == "conditional")

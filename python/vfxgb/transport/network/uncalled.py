@@ -5,6 +5,9 @@ for handshakes that fail. But gRPC asks for certificates whenever a connection b
 the kernel's table of connections (/proc/net/tcp, /proc/net/tcp6). A connection that was there and is gone, and from
 whose address no call came, was turned away. Which certificate it showed cannot be known. On systems without these files
 nothing is told.
+
+The kernel hands out its table in pieces, and other connections begin and end between two of them, so that a connection
+that goes on can be missing from what was read. One is gone when two readings in a row do not have it.
 """
 
 import asyncio
@@ -41,9 +44,11 @@ class Uncalled:
         self._loop = loop
         self._tell = tell
         self._lock = threading.Lock()
-        # Connections that were there when the last one began, or have called; those that have not called yet.
+        # Connections that have begun and are not gone; those of them that have not called yet; those of them that the
+        # last reading of the table did not have.
         self._known: set[Remote] = set()
         self._waiting: set[Remote] = set()
+        self._missing: set[Remote] = set()
         self._looking = False
         # Host -> when it was told last, and how often it came since.
         self._told: dict[object, tuple[float, int]] = {}
@@ -51,10 +56,11 @@ class Uncalled:
     def begun(self) -> None:
         """A connection begins: it is in the table, and was not when another one began before."""
         with self._lock:
-            # Looked at under the lock: an older look that came later would forget who has called meanwhile.
+            # Read under the lock: an older reading that came later would take who has called meanwhile for new.
             here = connections(self.port)
             self._waiting |= here - self._known
-            self._known = here
+            self._known |= here
+            self._missing -= here
             start = bool(self._waiting) and not self._looking
             self._looking |= start
         if start:
@@ -78,12 +84,15 @@ class Uncalled:
             self._waiting.clear()
 
     def _look(self) -> None:
-        here = connections(self.port)
         with self._lock:
-            gone = self._waiting - here
+            missing = self._known - connections(self.port)
+            gone = missing & self._missing
+            uncalled = gone & self._waiting
+            self._missing = missing - gone
+            self._known -= gone
             self._waiting -= gone
             self._looking = bool(self._waiting)
-        for remote in gone:
+        for remote in uncalled:
             self._note(remote)
         if self._looking:
             self._loop.call_later(LOOK_SECONDS, self._look)

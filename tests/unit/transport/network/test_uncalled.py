@@ -104,6 +104,12 @@ class Watched:
         self.table(*remotes)
         self.watch.begun()
 
+    def end(self, *left: tuple[str, int]) -> None:
+        """All connections but these end, and two readings of the table do not have them."""
+        self.table(*left)
+        self.clock.look()
+        self.clock.look()
+
     def addresses(self) -> list[str]:
         return [address for address, _ in self.told]
 
@@ -119,8 +125,7 @@ def test_who_called_is_not_told_and_who_did_not_is_when_it_is_gone(watched) -> N
     assert watched.watch.called("ipv4:10.0.0.7:50000") == "10.0.0.7:50000"
     watched.clock.look()
     assert watched.told == []
-    watched.table(ONE)
-    watched.clock.look()
+    watched.end(ONE)
     ((address, text),) = watched.told
     assert address == "10.0.0.9:50000"
     assert text.startswith("a connection from 10.0.0.9:50000 ended before it asked for anything: the certificate that")
@@ -128,9 +133,33 @@ def test_who_called_is_not_told_and_who_did_not_is_when_it_is_gone(watched) -> N
     watched.table()
     assert watched.clock.due == []
     watched.begin(OTHER)
+    watched.end()
+    assert len(watched.told) == 1
+
+
+def test_a_reading_that_lacks_a_connection_that_goes_on(watched) -> None:
+    """The kernel's table is read in pieces: what one reading lacks is there, unless the next one lacks it, too."""
+    watched.begin(ONE)
     watched.table()
     watched.clock.look()
-    assert len(watched.told) == 1
+    watched.table(ONE)
+    watched.clock.look()
+    watched.table()
+    watched.clock.look()
+    assert watched.told == []
+    watched.clock.look()
+    assert watched.addresses() == ["10.0.0.7:50000"]
+
+
+def test_a_connection_that_has_called_and_is_missing_once(watched) -> None:
+    """It is not taken for a new one when the next reading has it."""
+    watched.begin(ONE)
+    watched.watch.called("ipv4:10.0.0.7:50000")
+    watched.begin(OTHER)
+    watched.clock.look()
+    watched.begin(ONE, OTHER, TWO)
+    watched.end(OTHER, TWO)
+    assert watched.told == []
 
 
 def test_connections_that_begin_at_once(watched, monkeypatch) -> None:
@@ -153,8 +182,7 @@ def test_connections_that_begin_at_once(watched, monkeypatch) -> None:
     watched.begin(OTHER)
     threads[0].join()
     watched.begin(OTHER, ONE, TWO)
-    watched.table(OTHER, TWO)
-    watched.clock.look()
+    watched.end(OTHER, TWO)
     assert watched.told == []
 
 
@@ -162,8 +190,7 @@ def test_a_host_is_told_once_a_minute_and_counted(watched) -> None:
     for remote, wait in ((ONE, 0.0), (TWO, 1.0), (ONE, 1.0), (OTHER, 1.0), (TWO, 60.0)):
         watched.clock.now += wait
         watched.begin(remote)
-        watched.table()
-        watched.clock.look()
+        watched.end()
     assert watched.addresses() == ["10.0.0.7:50000", "10.0.0.9:50000", "10.0.0.7:50001"]
     assert "anything (2 more from there since the last such line): " in watched.told[-1][1]
     assert "more from there" not in watched.told[0][1] + watched.told[1][1]
@@ -181,8 +208,7 @@ def test_what_is_kept_of_hosts_is_bounded(watched, monkeypatch) -> None:
     monkeypatch.setattr(uncalled, "MAX_HOSTS", 2)
     for number in range(5):
         watched.begin((f"10.0.0.{number}", 50000))
-        watched.table()
-        watched.clock.look()
+        watched.end()
     assert len(watched.told) == 5
     assert len(watched.watch._told) <= 2
 
