@@ -5,17 +5,20 @@ import json
 import re
 import signal
 import ssl
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
-from processes import DEADLINE, Served, joined, last_run, start, wait_until
+from processes import DEADLINE, SIZES, Served, at_rest, events, joined, last_run, start, wait_until
 from vfxgb.errors import AlignmentError, ConsentError, PeerError
 from vfxgb.model.pooled import PooledModel
 from vfxgb.party.config import load_config
+from vfxgb.party.endpoint import Endpoint
 from vfxgb.party.logs import Log
 from vfxgb.party.scoring import Scorer
 from vfxgb.party.train import Trainer
@@ -112,3 +115,61 @@ def test_sessions_are_kept_and_opened_again(world, shop, config) -> None:
             _asked(world, scorer, rows)
     finally:
         scorer.close()
+
+
+def test_metrics_of_both_sides(world, tmp_path) -> None:
+    """What monitoring reads at a serving party and at the endpoint, after a training and two requests."""
+    one = Served(world.passive("shop", name="watched-shop", folder="watched-folder", metrics={"listen": "127.0.0.1:0"}))
+    try:
+        path = world.active({"shop": one.address}, name="watched-bank", folder="watched-bank-folder")
+        Trainer(load_config(path, {}), Log(None)).run()
+        at_rest(one.folder)
+        (told,) = (event for event in events(one.folder) if event["event"] == "metrics")
+        found = _samples(told["address"])
+        bank = (("peer", "bank"),)
+        assert found["vfxgb_trainings_total", bank] == 1
+        assert found["vfxgb_requests_total", (*bank, ("what", "train"))] == 1
+        assert found["vfxgb_budget_used", (*bank, ("what", "trees"))] == SIZES["n_estimators"]
+        assert found["vfxgb_bytes_total", (("direction", "sent"), *bank)] > 1000
+        assert found["vfxgb_sessions", ()] == 0
+        assert found["vfxgb_account_damaged", bank] == 0
+
+        scorer = Scorer(load_config(path, {}), Log(None))
+        scorer.connect()
+        served = Endpoint(scorer, "127.0.0.1", 0)
+        stop = threading.Event()
+        running = threading.Thread(target=served.run, args=(stop,), daemon=True)
+        running.start()
+        row = {"id": "nobody", "features": dict.fromkeys(scorer.features)}
+        assert _ask(served.address, "POST", "/score", {"rows": [row]})[0] == 200
+        assert _ask(served.address, "POST", "/score", {"rows": []})[0] == 400
+        found = _samples(served.address)
+        stop.set()
+        running.join(DEADLINE)
+        assert found["vfxgb_score_requests_total", (("path", "/score"), ("status", "200"))] == 1
+        assert found["vfxgb_score_requests_total", (("path", "/score"), ("status", "400"))] == 1
+        assert found["vfxgb_scored_rows_total", ()] == 1
+        assert found["vfxgb_score_seconds_count", ()] == 1
+        assert found["vfxgb_partner_reachable", (("peer", "shop"),)] == 1
+        assert found["vfxgb_model_info", (("run", last_run(path).run),)] == 1
+    finally:
+        one.kill()
+
+
+def _samples(address: str) -> dict[Any, float]:
+    """All samples at an address by name and sorted labels, as Prometheus reads them."""
+    status, text = _ask(address, "GET", "/metrics")
+    assert status == 200
+    families = text_string_to_metric_families(text)
+    return {(one.name, tuple(sorted(one.labels.items()))): one.value for family in families for one in family.samples}
+
+
+def _ask(address: str, method: str, path: str, document: Any = None) -> tuple[int, str]:
+    connection = http.client.HTTPConnection(*address.rsplit(":", 1), timeout=DEADLINE)  # type: ignore[arg-type]
+    try:
+        body = None if document is None else json.dumps(document)
+        connection.request(method, path, body, {"Content-Type": "application/json"})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()

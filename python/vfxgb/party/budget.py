@@ -57,6 +57,15 @@ class Budget:
             f"{self.section.max_total_epsilon:.6g} was released"
         )
 
+    def used(self, what: str) -> float:
+        """Return how much of `what`, a field of COUNTED or "epsilon", the peer was shown. Raises as `totals`."""
+        totals = self.totals()
+        return _summed(totals.accountant().events) if what == "epsilon" else float(getattr(totals, what))
+
+    def limit(self, what: str) -> float | None:
+        """Return the limit of `what` over all runs; None: there is none."""
+        return self.section.max_total_epsilon if what == "epsilon" else self._limit(what)
+
     def may(self, **more: int) -> None:
         """Raise ConsentError if so much more is beyond what is left; nothing is charged."""
         self._add(self.totals(), **more)

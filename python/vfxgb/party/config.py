@@ -25,6 +25,7 @@ from vfxgb.party.sections import (
     ConsentSection,
     DataSection,
     EngineSection,
+    MetricsSection,
     PeerSection,
     PredictSection,
     ProtocolSection,
@@ -99,6 +100,7 @@ class PartyConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     network: dict[str, Any] = {}
     resume: ResumeSection = ResumeSection()
     engine: EngineSection = EngineSection()
+    metrics: MetricsSection = MetricsSection()
     align: dict[str, Any] = {}
     users: dict[str, Any] = {}
     path: Path = Path()
@@ -117,6 +119,7 @@ SECTIONS: dict[str, type[msgspec.Struct]] = {
     "predict": PredictSection,
     "resume": ResumeSection,
     "engine": EngineSection,
+    "metrics": MetricsSection,
 }
 # Sections that only some roles have: a section nobody reads is a mistake.
 ONLY: dict[str, tuple[str, ...]] = {
@@ -127,6 +130,7 @@ ONLY: dict[str, tuple[str, ...]] = {
     "align": ("active", "passive"),
     "resume": ("active",),
     "engine": ("active", "passive"),
+    "metrics": ("passive",),
     "users": ("server", "user"),
 }
 

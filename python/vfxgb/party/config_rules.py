@@ -33,6 +33,8 @@ def _roles(config: "PartyConfig", given: Mapping[str, Any]) -> Iterator[str]:
     role, data = config.role, config.data
     if role in ("passive", "server") and not config.listen:
         yield f'role {role!r} needs listen, such as listen = "0.0.0.0:7878"'
+    if config.metrics.listen and not config.metrics.listen.rpartition(":")[2].isdecimal():
+        yield f'listen of [metrics]: found {config.metrics.listen!r}, wanted host:port, such as "127.0.0.1:9464"'
     if role in ("active", "user"):
         for name, peer in config.peers.items():
             if not peer.address:

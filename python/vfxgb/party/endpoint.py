@@ -5,6 +5,7 @@
     GET  /health  {"status": "ok", "model": "<run>", "follows_latest": false, "parties": [...], "features": [...],
                    "partners": {"shop": {"reachable": true, "since": "2026-05-01T10:00:00Z"}}}
           503     the same with status "unreachable" or "refused", and an error at the party that it is about
+    GET  /metrics  requests by status, rows, seconds, and which parties can be reached, as Prometheus reads them
 
 With several outputs a score is a list. Every answer about the model names it: the run that made it, which stays the
 same as long as the endpoint runs, unless it was told to follow the latest. A request that is refused gets
@@ -16,22 +17,24 @@ same as long as the endpoint runs, unless it was told to follow the latest. A re
     500  a bug, which is in the party's log                502  503  504  a passive party cannot be reached, sends
                                                            nonsense, or is slow; or too many requests: Retry-After
 
-With a token every request has to name it; /health without one tells the status alone, for load balancers. Without a
-token whoever can reach the endpoint may ask, so it listens on this machine only unless told otherwise. A page in a
-browser of this machine could ask, too; so requests must say that they are JSON and name this host, which a page of
-another site cannot do unnoticed.
+With a token every request has to name it, those for /metrics too; /health without one tells the status alone, for load
+balancers. Without a token whoever can reach the endpoint may ask, so it listens on this machine only unless told
+otherwise. A page in a browser of this machine could ask, too; so requests must say that they are JSON and name this
+host, which a page of another site cannot do unnoticed.
 """
 
 import json
 import math
 import ssl
 import threading
+import time
 import traceback
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from vfxgb import __version__
 from vfxgb.errors import (
     ChannelClosedError,
     ConsentError,
@@ -43,6 +46,7 @@ from vfxgb.errors import (
 )
 from vfxgb.party.access import Token
 from vfxgb.party.logs import Log, Tell, say_nothing
+from vfxgb.party.metrics import CONTENT_TYPE, Metrics, describe_process, labels
 from vfxgb.party.score_queue import BugError, ScoreQueue
 from vfxgb.party.scoring import Scorer
 from vfxgb.party.web import BadRequest, WebHandler, WebServer
@@ -80,6 +84,7 @@ class Endpoint:
         self._scorer = self._server.scorer = scorer
         self._server.token = token
         self._server.log = log or Log(None)
+        self._server.metrics = _metrics(scorer)
         self._server.queue = ScoreQueue(scorer, self._server.log)
 
     @property
@@ -125,6 +130,28 @@ class _Server(WebServer):
     queue: ScoreQueue
     token: Token | None
     log: Log
+    metrics: Metrics
+
+
+def _metrics(scorer: Scorer) -> Metrics:
+    """Describe what is counted, for GET /metrics."""
+    metrics = Metrics()
+    describe_process(metrics, scorer.share.parties[0], __version__)
+    metrics.describe("vfxgb_score_requests_total", "counter", "Requests, by path and status of the answer.")
+    metrics.describe("vfxgb_scored_rows_total", "counter", "Rows that were answered, with or without a score.")
+    metrics.describe("vfxgb_score_seconds", "histogram", "From the head of a request for scores to its answer.")
+    metrics.describe(
+        "vfxgb_model_info", "gauge", "The model that answers.", lambda: {labels(run=scorer.share.run): 1.0}
+    )
+    metrics.describe(
+        "vfxgb_partner_reachable", "gauge", "1: the passive party answers and agrees.", lambda: _reachable(scorer)
+    )
+    return metrics
+
+
+def _reachable(scorer: Scorer) -> dict[tuple[tuple[str, str], ...], float]:
+    states = scorer.partners.describe()
+    return {labels(peer=name): float(state["reachable"] and "error" not in state) for name, state in states.items()}
 
 
 class _Handler(WebHandler):
@@ -133,14 +160,22 @@ class _Handler(WebHandler):
     _awaits_word = False
     _trusted = False
 
-    _METHODS: ClassVar[dict[str, tuple[str, ...]]] = {"/score": ("POST",), "/health": ("GET", "HEAD")}
+    _METHODS: ClassVar[dict[str, tuple[str, ...]]] = {
+        "/score": ("POST",),
+        "/health": ("GET", "HEAD"),
+        "/metrics": ("GET", "HEAD"),
+    }
 
     def answer(self) -> None:
         """Answer the request whose head is there, whatever its method and path."""
         headers: dict[str, str] = {}
+        began = time.monotonic()
         try:
             self._check_head()
             headers[MODEL_HEADER] = self.server.scorer.share.run
+            if self._path == "/metrics":
+                self.reply(HTTPStatus.OK, CONTENT_TYPE, self.server.metrics.write(), headers)
+                return
             status, document = (HTTPStatus.OK, self._scores()) if self.command == "POST" else self._health()
         except BadRequest as refusal:
             status, document = refusal.status, {"error": str(refusal)}
@@ -156,13 +191,22 @@ class _Handler(WebHandler):
             status, document = HTTPStatus.INTERNAL_SERVER_ERROR, _BUG
         if status == HTTPStatus.SERVICE_UNAVAILABLE:
             headers.setdefault("Retry-After", str(RETRY_PARTNER_SECONDS))
+        if self.command == "POST" and status == HTTPStatus.OK:
+            self.server.metrics.observe("vfxgb_score_seconds", time.monotonic() - began)
+            self.server.metrics.add("vfxgb_scored_rows_total", float(len(document["scores"])))
         self._send(status, document, headers)
 
     def refuse(self, status: HTTPStatus, text: str, headers: Mapping[str, str]) -> None:
         """Say it as JSON."""
         self._send(status, {"error": text}, headers)
 
+    @property
+    def _path(self) -> str:
+        return urlsplit(self.path).path
+
     def _send(self, status: HTTPStatus, document: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+        known = self._path if self._path in self._METHODS else "other"
+        self.server.metrics.add("vfxgb_score_requests_total", path=known, status=str(int(status)))
         self.reply(status, "application/json", json.dumps(document, allow_nan=False).encode(), headers)
 
     def _check_head(self) -> None:
@@ -171,7 +215,7 @@ class _Handler(WebHandler):
         given = self.headers.get("Authorization", "")
         token = self.server.token
         self._trusted = token is None or token.fits(given)
-        path = urlsplit(self.path).path
+        path = self._path
         methods = self._METHODS.get(path)
         if not self._trusted and (given or path != "/health"):
             raise BadRequest(
@@ -180,7 +224,9 @@ class _Handler(WebHandler):
                 {"WWW-Authenticate": 'Bearer realm="vfxgb"'},
             )
         if methods is None:
-            raise BadRequest(HTTPStatus.NOT_FOUND, f"there is no {path[:100]!r}; there are /score and /health")
+            raise BadRequest(
+                HTTPStatus.NOT_FOUND, f"there is no {path[:100]!r}; there are /score, /health and /metrics"
+            )
         if self.command not in methods:
             allowed = ", ".join(methods)
             raise BadRequest(

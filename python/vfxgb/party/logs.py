@@ -16,7 +16,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO
@@ -32,6 +32,8 @@ Level = Literal["info", "warning", "error"]
 Field = str | int | float | bool | None | list[str]
 # What gets lines for people.
 Tell = Callable[[str], None]
+# What is told of every line: its level, its event, its fields.
+Watch = Callable[[Level, str, Mapping[str, Field]], None]
 
 
 def say_nothing(line: str) -> None:
@@ -56,11 +58,16 @@ class Log:
     most_bytes: int | None = None
     kept: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _watchers: list[Watch] = field(default_factory=list, init=False)
 
     @classmethod
     def of(cls, config: "PartyConfig", echo: TextIO | None = None) -> "Log":
         """Open the log of a party in its folder, which is made. Raises OSError."""
         return cls(PartyFolder(config.folder).make().log_file, echo, config.log_bytes, config.log_files)
+
+    def watch(self, watch: Watch) -> None:
+        """Tell `watch` of every line from now on; from any thread, so it must be quick."""
+        self._watchers.append(watch)
 
     def write(self, level: Level, event: str, text: str = "", **fields: Field) -> None:
         """Write one line. A full disk is told on stderr and ends nothing: the run matters more than its log."""
@@ -68,6 +75,8 @@ class Log:
         stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(moment)) + f".{int(moment % 1 * 1000):03d}Z"
         text = printable_lines(text)
         clean = {name: _clean(value) for name, value in fields.items()}
+        for watch in self._watchers:
+            watch(level, event, clean)
         line = json.dumps({"time": stamp, "level": level, "event": event, **clean, "text": text})
         with self._lock:
             if self.path is not None:

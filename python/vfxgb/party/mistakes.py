@@ -167,6 +167,8 @@ def address_mistakes(config: PartyConfig) -> list[str]:
     if config.listen:
         # Port 0 leaves the choice to the system.
         given["listen"], lowest["listen"] = config.listen, 0
+    if config.metrics.listen:
+        given["listen of [metrics]"], lowest["listen of [metrics]"] = config.metrics.listen, 0
     return [
         f"{key}: found {address!r}, wanted host:port with a port from {lowest[key]} to {MAX_PORT}, such as "
         '"shop.example.com:7878"'

@@ -263,6 +263,19 @@ class ResumeSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @documented()
+class MetricsSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a passive party shows to monitoring: counts, seconds, budgets; nothing of its table."""
+
+    listen: Annotated[
+        str,
+        Meta(
+            description="The 'host:port' of GET /metrics, in Prometheus' text format, while the party serves. Whoever "
+            "can reach it may read it: 127.0.0.1 unless a network of your own protects it. Without it, there is none."
+        ),
+    ] = ""
+
+
+@documented()
 class EngineSection(EngineSettings, frozen=True, forbid_unknown_fields=True):
     """The engine in a file, where a scheduler is named by its address."""
 

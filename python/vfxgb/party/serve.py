@@ -9,16 +9,21 @@ prediction_answers.py.
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from vfxgb import __version__
 from vfxgb.errors import CheckpointError, ConsentError, MessageError, PeerError, VfxgbError
 from vfxgb.party.agreement import agree_to_training
 from vfxgb.party.config import PartyConfig
+from vfxgb.party.event_metrics import EventMetrics, describe_budgets
 from vfxgb.party.folder import alone
 from vfxgb.party.follower import Follower
 from vfxgb.party.logs import Log
 from vfxgb.party.messages import Hello
+from vfxgb.party.metrics import Metrics, describe_process
+from vfxgb.party.metrics_server import MetricsServer
 from vfxgb.party.partners import PartnerWatch
 from vfxgb.party.prediction_answers import PredictionAnswers
 from vfxgb.party.reload import read_again
@@ -58,7 +63,17 @@ class Server:
         self._reload_asked = False
         self._lock = threading.Lock()
         self._live: list[Live] = []
+        self._metrics = self._watch_log()
         self.party.table("train")
+
+    def _watch_log(self) -> Metrics:
+        """Count what happens, whether anybody looks or not."""
+        metrics, party = Metrics(), self.party
+        describe_process(metrics, party.name, __version__)
+        self.log.watch(EventMetrics(metrics).watch)
+        metrics.describe("vfxgb_sessions", "gauge", "Sessions that are open.", lambda: {(): float(len(self._live))})
+        describe_budgets(metrics, lambda: tuple(party.settings.network.peers), party.budget)
+        return metrics
 
     def run(self, stop: threading.Event) -> bool:
         """Serve until `stop` is set. Raises CertificateError, ConfigError (the address cannot be used).
@@ -71,7 +86,10 @@ class Server:
 
     def _listen(self, stop: threading.Event) -> bool:
         config, network = self.party.settings.config, self.party.settings.network
-        with network.listen(config.listen, config.max_sessions, self.log) as listener:
+        with (
+            self._monitored(config.metrics.listen),
+            network.listen(config.listen, config.max_sessions, self.log) as listener,
+        ):
             self.log.info("listening", address=listener.address, party=config.party)
             if self._told is not None:
                 self._told(listener.address)
@@ -89,6 +107,20 @@ class Server:
         _wait_for_all([live.over for live in ended])
         self.log.info("stopped", party=config.party)
         return len(ended) == len(left)
+
+    @contextmanager
+    def _monitored(self, address: str) -> Iterator[None]:
+        """Answer GET /metrics at this address meanwhile, if there is one. Raises ConfigError."""
+        if not address:
+            yield
+            return
+        server = MetricsServer(self._metrics, address)
+        server.start()
+        self.log.info("metrics", address=server.address, party=self.party.name)
+        try:
+            yield
+        finally:
+            server.close()
 
     def ask_reload(self) -> None:
         """Read configuration and certificates again, soon. May be called by a signal handler."""
@@ -152,7 +184,9 @@ class Server:
             channel.close()
             if live.asked:
                 # The last line of a session: nothing more is computed, charged, given back or written because of it.
-                self.log.info("ended", peer=channel.peer, run=live.run)
+                link = live.session.link
+                sent, received = link.wire_sent, link.wire_received
+                self.log.info("ended", peer=channel.peer, run=live.run, sent_bytes=sent, received_bytes=received)
             live.over.set()
             with self._lock:
                 self._live.remove(live)

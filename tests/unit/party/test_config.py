@@ -114,6 +114,7 @@ def test_what_is_wrong_is_named(write, case):
 
 PASSIVE_WRONG = {
     "listen": ({"listen": None}, "needs listen"),
+    "metrics": ({"metrics": {"listen": "nine"}}, "listen of [metrics]: found 'nine', wanted host:port"),
     "label": ({"data": {"train": "a.csv", "label": "y"}}, "label of [data] is the active party's"),
     "train": ({"train": {"max_depth": 3}}, "[train] is for active and server"),
     "protocol": ({"protocol": {"name": "plain"}}, "has `local` only"),
