@@ -270,7 +270,13 @@ def updated(page: str, text: str, folder: Path = RESULTS) -> str:
     return text
 
 
-if __name__ == "__main__":
+def write_pages(root: Path = ROOT) -> None:
+    """Write all parts of all pages of a source tree anew."""
     for page in PAGES:
-        file = ROOT / page
-        file.write_text(updated(page, file.read_text(encoding="utf-8")), encoding="utf-8")
+        file = root / page
+        text = updated(page, file.read_text(encoding="utf-8"), root / "docs/results")
+        file.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_pages()

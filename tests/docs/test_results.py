@@ -13,6 +13,17 @@ from vfxgb.cli.arguments import build_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "docs/results"
+# Files of which tables are written that say nothing about speed: accuracy, attacks, what a protocol reveals.
+NOT_OF_SPEED = {
+    *("demo.txt", "noise_cost.json", "solve.json", "row_bits.json", "won_columns.json", "split_rules.json"),
+    *("sealed_auc.json", "refused_winners.json", "lattice_noise.json", "batch_he.json"),
+}
+# Files that are older than the record of commits; measured anew by bench/fresh.py they have one, and leave this list.
+WITHOUT_COMMIT = {
+    *("ablation_give_credit.json", "linear.json", "montgomery.json", "network.json", "ops_2048.json", "ops_3072.json"),
+    *("peers.json", "protocols_adult.json", "protocols_default_credit.json", "protocols_give_credit.json", "psi.json"),
+    *("scale.json", "train_wide.json", "fedxgb_aggregation.json"),
+}
 LINK = re.compile(r"\]\(([^)#\s]+)")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "python").rglob("*.md"))]
 
@@ -88,3 +99,19 @@ def test_commands_of_trainings_are_those_that_the_files_were_made_with(monkeypat
         assert json.loads(json.dumps(asked)) == recorded, name
         checked += 1
     assert checked == 8
+
+
+def test_every_speed_table_can_be_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """bench/fresh.py knows each file of which a table of speed is written, and a command for it."""
+    read = {path.name for path in read_for_tables(monkeypatch)}
+    fresh = importlib.import_module("fresh")
+    assert {*fresh.SHORT, *fresh.LONG} == read - NOT_OF_SPEED
+    assert {*fresh.SHORT, *fresh.LONG} <= {*fresh.COMMANDS, *fresh.PAPERS}
+    assert sum(fresh.SHORT.values()) <= 60
+
+
+def test_every_speed_table_records_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    fresh = importlib.import_module("fresh")
+    unknown = {name for name in {*fresh.SHORT, *fresh.LONG} if "unknown" in fresh.commits(RESULTS / name)}
+    assert unknown <= WITHOUT_COMMIT

@@ -3,6 +3,7 @@
 import os
 import platform
 import subprocess
+from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -11,13 +12,16 @@ from vfxgb.kernels import kernels_in_use
 from vfxgb.threads import available_cores
 
 PACKAGES = ("numpy", "gmpy2", "phe")
+# What a commit is compared in: pages, and the results that a benchmark has just written, change no measurement.
+CODE = (".", ":(exclude)docs", ":(exclude)*.md")
 # The source tree around the package, if there is one.
 SOURCE = Path(__file__).resolve().parents[3]
 
 
 def machine_facts() -> dict[str, str]:
-    """Processor, cores, kernels, versions, commit and load, as printable text."""
+    """Processor, cores, kernels, versions, commit, date and load, as printable text."""
     facts = {
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "processor": _processor(),
         "cores": str(available_cores()),
         "kernels": kernels_in_use(),
@@ -35,17 +39,28 @@ def machine_facts() -> dict[str, str]:
 
 
 def commit(source: Path = SOURCE) -> str:
-    """The commit measured, with a plus if files differ from it; empty outside a source tree."""
+    """The commit measured, with a plus if its code (CODE) was changed; empty outside a source tree."""
     if not (source / ".git").exists():
         return ""
-    git = ["git", "-C", str(source)]
     try:
-        head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)  # noqa: S603
-        changes = subprocess.run([*git, "status", "--short", "-uno"], capture_output=True, text=True, check=False)  # noqa: S603
+        head = _git(source, "rev-parse", "--short", "HEAD")
+        changes = _git(source, "status", "--short", "-uno", "--", *CODE)
     except FileNotFoundError:
         return ""
     name = head.stdout.strip()
     return f"{name}+" if name and changes.stdout.strip() else name
+
+
+def same_code(name: str, source: Path = SOURCE) -> bool:
+    """Whether the code of a commit is that of HEAD. No commit that is unknown or was changed is the same."""
+    if not name.isalnum():
+        return False
+    return _git(source, "diff", "--quiet", name, "HEAD", "--", *CODE).returncode == 0
+
+
+def _git(source: Path, *rest: str) -> "subprocess.CompletedProcess[str]":
+    command = ["git", "-C", str(source), *rest]
+    return subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
 
 
 def _version(package: str) -> str:
