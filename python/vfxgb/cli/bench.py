@@ -159,8 +159,8 @@ def _add_field(topics: Commands) -> None:
         help="protocols and other libraries, two processes each, over the same shaped lines",
         description="Trains with every protocol and every library that is installed, each party in a process of its "
         "own, over lines that are shaped on the loopback address, and checks each model before its time counts. Writes "
-        "field.json, field.md and field.png. Cells that are in the file already are not run again: a run that was "
-        "broken off goes on. The full field takes many hours.",
+        "field.json, field.md and a figure for each table. Cells that are in the file already are not run again: a run "
+        "that was broken off, or whose time is over, goes on. Cells that take long come last.",
     )
     parser.add_argument("--peers", type=names_in, default=(), metavar="NAMES", help="such as vfxgb,secretflow (all)")
     parser.add_argument("--entrants", type=names_in, default=(), metavar="NAMES", help="such as sealed,plain (all)")
@@ -177,10 +177,15 @@ def _add_field(topics: Commands) -> None:
         help="folder of the environments (~/.cache/vfxgb/field)",
     )
     parser.add_argument(
-        "--limit", type=positive_int, default=None, metavar="SECONDS", help="of a cell (1800, quick: 60)"
+        "--limit",
+        type=positive_int,
+        default=None,
+        metavar="SECONDS",
+        help=f"of a cell ({FULL.limit_seconds:.0f}, quick: {QUICK.limit_seconds:.0f})",
     )
+    parser.add_argument("--minutes", type=positive_int, default=None, help="of the whole run (60, quick: 9)")
     parser.add_argument("--threads", type=positive_int, default=FULL.threads, help="of each party (%(default)s)")
-    parser.add_argument("--page", action="store_true", help="write page and figure of the file, and run nothing")
+    parser.add_argument("--page", action="store_true", help="write page and figures of the file, and run nothing")
     _add_out(parser, field.USER_RESULTS)
     parser.set_defaults(run=_run_field)
 
@@ -351,6 +356,8 @@ def _run_field(arguments: argparse.Namespace) -> int:
     settings = replace(QUICK if arguments.quick else FULL, threads=arguments.threads)
     if arguments.limit is not None:
         settings = replace(settings, limit_seconds=float(arguments.limit))
+    if arguments.minutes is not None:
+        settings = replace(settings, budget_seconds=60.0 * arguments.minutes)
     settings = field.choose(settings, arguments.shapes, arguments.lines)
     request = Request(settings, arguments.peers, arguments.entrants, arguments.again, arguments.install)
     return field.run(request, arguments.out, arguments.environments, arguments.page)

@@ -59,7 +59,10 @@ def test_a_cell_over_the_same_line_goes_first() -> None:
     assert seconds(SMALL, LINE, *known).tree == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("limit", "trees"), [(100.0, 3), (50.0, 3), (49.0, 1), (30.0, 1), (29.0, 0)])
-def test_trees_within_a_limit(limit: float, trees: int) -> None:
+@pytest.mark.parametrize(
+    ("enough", "limit", "trees"),
+    [(50.0, 100.0, 3), (49.0, 100.0, 1), (100.0, 49.0, 1), (20.0, 30.0, 1), (20.0, 29.0, 0), (100.0, 29.0, 0)],
+)
+def test_trees_within_a_limit(enough: float, limit: float, trees: int) -> None:
     """Ten seconds a tree, one warm tree and one after: 50 s for three, 30 s for one."""
-    assert trees_within(limit, 3, Expected(10.0, 0.0, 0.0, 1)) == trees
+    assert trees_within(enough, limit, 3, Expected(10.0, 0.0, 0.0, 1)) == trees

@@ -46,7 +46,7 @@ LINES = (
     Line("10/50", 10, 50),
 )
 # What an entrant is tried on before it meets a table: whether it runs at all, and how its time grows with the table.
-# Who is slow on the small one is not tried on the other.
+# Who is slow on the small one is not tried on the other, unless it is the start that is slow.
 PROBES = (Shape("probe", 200, (5, 5), 4, 8), Shape("probe 2k", 2_000, (5, 5), 4, 8))
 PROBE_LINE = LINES[0]
 SLOW_SECONDS = 20.0
@@ -97,26 +97,37 @@ def level_of(spec: ProtocolSpec) -> str:
 class Settings:
     """What a run measures. `trees` are timed; some are grown before them (bench/field/adapter.py) and one after them.
 
-    `limit_seconds`: what a cell may take; one that would take longer is run with fewer trees, or not at all.
-    `budget_seconds`: what all may take together, None for any time.
+    `enough_seconds`: a cell that would take longer is run with fewer trees. `limit_seconds`: what a cell may take; one
+    that would take longer even so is not run. `budget_seconds`: what all may take together, None for any time.
     """
 
     quick: bool
     shapes: tuple[Shape, ...]
     lines: tuple[Line, ...]
     trees: int
+    enough_seconds: float
     limit_seconds: float
     budget_seconds: float | None
     threads: int
 
 
-FULL = Settings(quick=False, shapes=SHAPES, lines=LINES, trees=3, limit_seconds=1800.0, budget_seconds=None, threads=1)
+FULL = Settings(
+    quick=False,
+    shapes=SHAPES,
+    lines=LINES,
+    trees=3,
+    enough_seconds=30.0,
+    limit_seconds=300.0,
+    budget_seconds=3600.0,
+    threads=1,
+)
 QUICK = replace(
     FULL,
     quick=True,
     shapes=SHAPES[:1],
     lines=(LINES[0], LINES[2]),
-    limit_seconds=60.0,
+    enough_seconds=15.0,
+    limit_seconds=120.0,
     budget_seconds=540.0,
 )
 # The fewest trees that are timed where the limit forbids more.

@@ -93,6 +93,9 @@ def on_line(line: Line | None, n_bytes: float, round_trips: float) -> float:
     return n_bytes / line.bytes_per_second + round_trips * line.round_trip_ms / 1000
 
 
-def trees_within(seconds: float, wanted: int, cost: Expected) -> int:
-    """How many trees can be timed in so many seconds: those wanted, or the fewest, or 0 for none."""
-    return next((trees for trees in (wanted, FEWEST_TREES) if cost.seconds(trees) <= seconds), 0)
+def trees_within(enough: float, limit: float, wanted: int, cost: Expected) -> int:
+    """How many trees are timed: those wanted if that takes `enough` seconds at most, the fewest if that takes `limit`
+    seconds at most, else 0: the cell is not run.
+    """
+    plans = ((wanted, min(enough, limit)), (FEWEST_TREES, limit))
+    return next((trees for trees, seconds in plans if cost.seconds(trees) <= seconds), 0)

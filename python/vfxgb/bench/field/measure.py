@@ -1,4 +1,8 @@
-"""All cells of a field, one after the other: those that are done stay, and every new one is kept at once."""
+"""All cells of a field, one after the other: those that are done stay, and every new one is kept at once.
+
+Cells that are expected to be short go first, small shapes and fast lines before others; then those that take longer,
+the shortest first. So a run that ends with its time has as many cells as fit into it, and the next run goes on.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -17,7 +21,7 @@ from vfxgb.bench.progress import say
 from vfxgb.errors import UnknownNameError
 
 # A cell is given up after this many times its limit: what is expected is not certain.
-PATIENCE = 3.0
+PATIENCE = 2.0
 LEAST_PATIENCE = 15.0
 
 
@@ -50,12 +54,24 @@ class Field:
         document["peers"] |= described
         self._results.save()
         cells = self._cells(described)
+        # Installing is not measured.
+        self._began = time.monotonic()
         # Of each entrant it is known how long it takes before any cell is begun.
         for cell in {cell.name: cell for cell in cells}.values():
             self._probe(cell)
-        for place, cell in enumerate(cells):
-            self._measure(cell, cells, place)
+        todo = list(cells)
+        while todo:
+            costs = {cell: self._expected(cell) for cell in todo if self._refused(cell) is None}
+            cell = min(todo, key=lambda one: self._rank(costs.get(one), cells.index(one)))
+            self._measure(cell, costs, f"{len(cells) - len(todo) + 1}/{len(cells)}")
+            todo.remove(cell)
         return document
+
+    def _rank(self, cost: Expected | None, place: int) -> tuple[bool, float]:
+        """The order in which cells are run: short ones as they are, then the others by what they take."""
+        seconds = 0.0 if cost is None else cost.seconds(FEWEST_TREES)
+        is_long = seconds > self._settings.enough_seconds
+        return (is_long, seconds if is_long else place)
 
     def _describe(self, name: str) -> dict[str, Any]:
         described = self._peers.describe(name)
@@ -98,7 +114,8 @@ class Field:
             say(f"trying {small.words}")
             tried.append(self._run(small, FEWEST_TREES, self._patience()))
             self._results.save()
-            if tried[-1]["state"] != MEASURED or tried[-1]["took"] > SLOW_SECONDS:
+            is_slow = tried[-1]["took"] > SLOW_SECONDS and not self._entrant(cell)["slow_start"]
+            if tried[-1]["state"] != MEASURED or is_slow:
                 return
 
     def _run(self, cell: Cell, trees: int, limit: float) -> dict[str, Any]:
@@ -116,31 +133,28 @@ class Field:
         budget = self._settings.budget_seconds
         return None if budget is None else budget - (time.monotonic() - self._began)
 
-    def _measure(self, cell: Cell, cells: Sequence[Cell], place: int) -> None:
-        """Run a cell, or write down why not."""
+    def _measure(self, cell: Cell, costs: Mapping[Cell, Expected], place: str) -> None:
+        """Run a cell, or write down why not. `costs`: of this and of all that are still to come."""
         settings = self._settings
         refused = self._refused(cell)
         if refused is not None:
             self._results.put(cell, {"state": FAILED, "why": f"on a small table: {refused['why']}"})
             return
-        cost = self._expected(cell)
-        trees = trees_within(settings.limit_seconds, settings.trees, cost)
+        cost = costs[cell]
         least = cost.seconds(FEWEST_TREES)
+        trees = self._trees(cost, settings.limit_seconds)
         if not trees:
-            limit = f"{in_words(settings.limit_seconds)} is the limit"
-            self._not_run(cell, least, limit)
+            self._not_run(cell, least, f"{in_words(settings.limit_seconds)} is the limit")
             return
         left = self._left()
         if left is not None:
-            trees = min(trees, trees_within(left, settings.trees, cost))
+            trees = self._trees(cost, min(left, settings.limit_seconds))
             if not trees:
-                self._not_run(cell, least, f"{in_words(max(0.0, left))} of the run were left")
+                self._not_run(cell, least, f"{in_words(max(0.0, left))} of the run were left; the next run goes on")
                 return
-        ahead = sum(self._planned(other) for other in cells[place:])
-        say(
-            f"[{place + 1}/{len(cells)}] {cell.words}: about {in_words(cost.seconds(trees))}; "
-            f"all: about {in_words(ahead)} left"
-        )
+        ahead = sum(self._planned(other) for other in costs.values())
+        ahead = ahead if left is None else min(ahead, left)
+        say(f"[{place}] {cell.words}: about {in_words(cost.seconds(trees))}; all: about {in_words(ahead)} left")
         found = self._run(cell, trees, self._patience())
         self._results.put(cell, found)
         if found["state"] != MEASURED:
@@ -174,13 +188,14 @@ class Field:
         tried = self._results.probes[cell.name]
         return next((found for found in tried if found["state"] != MEASURED), None)
 
-    def _planned(self, cell: Cell) -> float:
+    def _planned(self, cost: Expected) -> float:
         """Seconds that a cell will take, 0 if it will not be run."""
-        if self._refused(cell) is not None:
-            return 0.0
-        cost = self._expected(cell)
-        trees = trees_within(self._settings.limit_seconds, self._settings.trees, cost)
+        trees = self._trees(cost, self._settings.limit_seconds)
         return cost.seconds(trees) if trees else 0.0
+
+    def _trees(self, cost: Expected, limit: float) -> int:
+        """How many trees of a cell are timed, 0 if it is not run."""
+        return trees_within(self._settings.enough_seconds, limit, self._settings.trees, cost)
 
 
 def in_words(seconds: float) -> str:
