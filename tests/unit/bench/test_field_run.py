@@ -13,7 +13,7 @@ from vfxgb.bench.field.axes import LINES, QUICK, Shape
 from vfxgb.bench.field.measure import Field, Request
 from vfxgb.bench.field.page import markdown
 from vfxgb.bench.field.peers import Peers
-from vfxgb.bench.field.results import Results, read_document
+from vfxgb.bench.field.results import Cell, Results, read_document
 from vfxgb.bench.field.shaper import LOG_SECONDS
 from vfxgb.errors import BenchmarkError, FormatError, UnknownNameError
 
@@ -162,6 +162,54 @@ def test_what_would_take_too_long_is_written_down(document: dict[str, Any], peer
     assert found["why"].endswith(" with 3 trees; 0 s is the limit")
 
 
+def test_short_cells_go_first_and_a_run_ends_with_its_time(
+    document: dict[str, Any], peers: Peers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is expected to take long waits; when the time is over the rest says so, and the next run takes it up."""
+    file = tmp_path / "field.json"
+    probes = json.loads(json.dumps(document["probes"]))
+    for probe in probes["alone one"]:
+        probe["tree_seconds"] = 1000.0
+    file.write_text(json.dumps({**document, "cells": {}, "probes": probes}))
+    order: list[str] = []
+
+    def measure(cell: Cell, *_: Any) -> dict[str, Any]:
+        order.append(cell.peer)
+        return dict(document["cells"][cell.key])
+
+    monkeypatch.setattr("vfxgb.bench.field.measure.measure_cell", measure)
+    settings = replace(SETTINGS, enough_seconds=60.0, limit_seconds=1e6, budget_seconds=1e6)
+    Field(Request(settings, ("alone", "right")), peers, file).run()
+    assert order == ["right", "alone"]
+    file.write_text(json.dumps({**document, "cells": {}, "probes": probes}))
+    after = Field(Request(replace(settings, budget_seconds=500.0), ("alone", "right")), peers, file).run()
+    assert cell(after, "right")["state"] == "measured"
+    assert cell(after, "alone")["state"] == "not run"
+    assert "of the run were left; the next run goes on" in cell(after, "alone")["why"]
+    order.clear()
+    Field(Request(settings, ("alone", "right")), peers, file).run()
+    assert order == ["alone"]
+
+
+@pytest.mark.parametrize(("slow_start", "tried"), [(False, 1), (True, 2)])
+def test_who_is_slow_is_not_tried_on_a_larger_table(
+    document: dict[str, Any],
+    peers: Peers,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    slow_start: bool,
+    tried: int,
+) -> None:
+    """Unless it is the start that is slow, which says nothing about rows."""
+    described = document["peers"]["right"]
+    entrant = {**described["entrants"]["one"], "slow_start": slow_start}
+    monkeypatch.setattr(Peers, "describe", lambda *_: {**described, "entrants": {"one": entrant}})
+    (right,) = [one for one in document["cells"].values() if one["peer"] == "right"]
+    monkeypatch.setattr("vfxgb.bench.field.measure.measure_cell", lambda *_: {**right, "took": 100.0})
+    after = Field(Request(SETTINGS, ("right",)), peers, tmp_path / "field.json").run()
+    assert len(after["probes"]["right one"]) == tried
+
+
 def test_results_of_other_settings_are_not_mixed(document: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "field.json"
     file.write_text(json.dumps(document))
@@ -187,9 +235,13 @@ def test_unknown_names(peers: Peers, tmp_path: Path) -> None:
 
 def test_the_page(document: dict[str, Any], tmp_path: Path) -> None:
     """It has every cell, says why one has no time, and marks what was published."""
-    page = markdown(document, "field.png", "[How to read it](../field.md)")
+    page = markdown(document, {"50k": "50k.png"}, "[How to read it](../field.md)")
     lines = page.splitlines()
-    (right,) = [line for line in lines if line.startswith("| right one | sums | **")]
+    # The shape first, then the small tables; under load the larger one may have been left out.
+    right, *small = [line for line in lines if line.startswith("| right one | sums | **")]
+    assert small
+    assert "![Seconds of a tree against the level of privacy, by line](50k.png)" in lines
+    assert lines.index("## Verdict") < lines.index("## 50,000 x (8+7), depth 4, 8 bins")
     assert "0.0010 + 0.0000" in right
     assert "| wrong one | sums | wrong: found an AUC of 0.0000" in page
     assert "who / learns what" in page
@@ -206,8 +258,8 @@ def test_the_page(document: dict[str, Any], tmp_path: Path) -> None:
     file = tmp_path / "field.json"
     file.write_text(json.dumps(document))
     field.write_page(file, tmp_path, "field")
-    assert (tmp_path / "field.png").stat().st_size > 10_000
-    assert "![Seconds of a tree against the level of privacy, for each line](field.png)" in (
+    assert (tmp_path / "field_50k.png").stat().st_size > 10_000
+    assert "![Seconds of a tree against the level of privacy, by line](field_50k.png)" in (
         tmp_path / "field.md"
     ).read_text(encoding="utf-8")
 

@@ -1,14 +1,15 @@
 """The page of a field, in Markdown, from what its JSON file holds."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from vfxgb.bench.datasets import ACTIVE, PASSIVE
-from vfxgb.bench.field.axes import LEVELS, LINES, SHAPES, Shape
+from vfxgb.bench.field.axes import FEWEST_TREES, LEVELS, LINES, PROBE_LINE, PROBES, SHAPES, Shape
 from vfxgb.bench.field.cell import BOTH
 from vfxgb.bench.field.published import Number, System, published
 from vfxgb.bench.field.results import MEASURED, entrant_name
 from vfxgb.bench.field.shaper import Line
+from vfxgb.bench.field.verdict import verdict
 
 RANKS = {level.name: level.rank for level in LEVELS}
 MEGA = 1e6
@@ -23,14 +24,17 @@ Document = Mapping[str, Any]
 Found = Mapping[str, Any]
 
 
-def markdown(document: Document, figure: str | None, guide: str) -> str:
-    """The whole page. `figure`: its file, None for none. `guide`: the sentence that says where it is
-    explained how to read it, without its full stop."""
+def markdown(document: Document, figures: Mapping[str, str], guide: str) -> str:
+    """The whole page. `figures`: shape -> the file of its figure, where there is one. `guide`: the sentence that says
+    where it is explained how to read it, without its full stop."""
     lines = ["# The field", "", *_head(document, guide)]
-    if figure is not None:
-        lines += ["", f"![Seconds of a tree against the level of privacy, for each line]({figure})"]
+    lines += ["", "## Verdict", "", *verdict(document)]
     for shape in shapes_of(document):
-        lines += ["", f"## {shape.words}", *_shape(document, shape)]
+        lines += ["", f"## {shape.words}"]
+        if shape.name in figures:
+            lines += ["", f"![Seconds of a tree against the level of privacy, by line]({figures[shape.name]})"]
+        lines += _shape(document, shape)
+    lines += ["", "## Small tables", *_small(document)]
     lines += ["", "## Published, on other tables", "", *_others()]
     lines += ["", "## Levels of privacy", "", *(f"- **{level.name}**: {level.words}" for level in LEVELS)]
     lines += ["", "## Entrants", "", *_entrants(document)]
@@ -60,6 +64,10 @@ def cells_at(document: Document, shape: Shape, line: Line | None) -> list[Found]
     """The cells of a shape and a line, the strongest level first, then the fastest; None: those in one process."""
     name = None if line is None else line.name
     cells = [cell for cell in document["cells"].values() if (cell["shape"], cell["line"]) == (shape.name, name)]
+    return _ordered(document, cells)
+
+
+def _ordered(document: Document, cells: Iterable[Found]) -> list[Found]:
     return sorted(cells, key=lambda cell: (-RANKS[level_of(document, cell)], cell.get("tree_seconds", float("inf"))))
 
 
@@ -109,21 +117,49 @@ def _shape(document: Document, shape: Shape) -> Iterator[str]:
         yield ""
         yield f"### {line.words}" if line else "### In one process, with no line between the parties"
         yield ""
-        yield f"| {' | '.join(HEADS)} |"
-        yield "|" + "---|" * WORDS + "---:|" * (len(HEADS) - WORDS)
+        yield from _table_head()
         for cell in cells:
-            yield f"| {' | '.join(_row(document, cell))} |"
+            yield f"| {' | '.join(_row(document, cell, document['settings']['trees']))} |"
         for system, stated in papers:
             yield f"| {' | '.join(_published_row(system, stated))} |"
 
 
-def _row(document: Document, cell: Found) -> list[str]:
+def _small(document: Document) -> Iterator[str]:
+    """What every entrant gave on the small tables that it is tried on before anything else."""
+    yield ""
+    yield (
+        f"Every entrant was tried on these first, over {PROBE_LINE.words}; who is slow on the smaller one not on the "
+        "larger one. They are too small for an AUC to say much: of an entrant that is not exact any was accepted."
+    )
+    for place, shape in enumerate(PROBES):
+        cells = []
+        for name, tried in document["probes"].items():
+            peer, entrant = name.split(" ", 1)
+            if place < len(tried) and entrant in document["peers"][peer].get("entrants", {}):
+                alone = document["peers"][peer]["entrants"][entrant]["alone"]
+                line = None if alone else PROBE_LINE.name
+                cells.append({"peer": peer, "entrant": entrant, "line": line, **tried[place]})
+        if cells:
+            yield ""
+            yield f"### {shape.words}"
+            yield ""
+            yield from _table_head()
+            for cell in _ordered(document, cells):
+                yield f"| {' | '.join(_row(document, cell, FEWEST_TREES))} |"
+
+
+def _table_head() -> Iterator[str]:
+    yield f"| {' | '.join(HEADS)} |"
+    yield "|" + "---|" * WORDS + "---:|" * (len(HEADS) - WORDS)
+
+
+def _row(document: Document, cell: Found, wanted_trees: int) -> list[str]:
     name, level = entrant_name(cell["peer"], cell["entrant"]), level_of(document, cell)
     if cell["state"] != MEASURED:
         return [name, level, _clean(f"{cell['state']}: {cell['why']}"), *[""] * (len(HEADS) - 3)]
     ways = [cell["bytes"].get(way) for way in ("there", "back")]
     roles = [role for role in (ACTIVE, PASSIVE, BOTH) if role in cell["cpu"]]
-    fewer = " (fewer)" if cell["trees"] < document["settings"]["trees"] else ""
+    fewer = " (fewer)" if cell["trees"] < wanted_trees else ""
     equal = ", *equal*" if cell["equal"] else ""
     return [
         name,

@@ -1,4 +1,4 @@
-"""`vfxgb bench field`: measure what is missing, then write the page and the figure from the file of results."""
+"""`vfxgb bench field`: measure what is missing, then write the page and the figures from the file of results."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from vfxgb.bench.field.axes import LINES, SHAPES, Settings
 from vfxgb.bench.field.figure import draw
 from vfxgb.bench.field.measure import Field, Request
-from vfxgb.bench.field.page import markdown
+from vfxgb.bench.field.page import lines_of, markdown, shapes_of
 from vfxgb.bench.field.peers import ADAPTERS, Peers
 from vfxgb.bench.field.results import FAILED, WRONG, read_document
 from vfxgb.bench.progress import say
@@ -56,19 +56,21 @@ def run(request: Request, out: Path | None, environments: Path | None, page_only
 
 
 def write_page(file: Path, out: Path, name: str) -> None:
-    """Write the page, and the figure where matplotlib is installed. Raises FormatError, OSError."""
+    """Write the page, and a figure for each shape where matplotlib is installed. Raises FormatError, OSError."""
     if not file.is_file():
         return
     document = read_document(file)
-    figure: Path | None = out / f"{name}.png"
+    figures = {}
     try:
-        draw(document, out / f"{name}.png")
+        for shape in shapes_of(document):
+            if lines_of(document, shape):
+                figure = f"{name}_{shape.name}.png"
+                draw(document, shape, out / figure)
+                figures[shape.name] = figure
     except MissingPackageError as missing:
         say(str(missing))
-        figure = None
     # In docs/results of a source tree the guide is one folder up; anywhere else it is only named.
     beside = (out.resolve().parent / GUIDE).is_file()
     guide = f"[How to read it](../{GUIDE})" if beside else f"docs/{GUIDE} of the sources says how to read it"
-    shown = figure.name if figure is not None and figure.is_file() else None
-    (out / f"{name}.md").write_text(markdown(document, shown, guide), encoding="utf-8")
+    (out / f"{name}.md").write_text(markdown(document, figures, guide), encoding="utf-8")
     say(f"results: {out / name}.md")
