@@ -1,12 +1,14 @@
 """The entrants: every protocol of ours has its place and level, and SecureBoost's messages train a right model."""
 
 import importlib
+import os
 import socket
 import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -64,6 +66,18 @@ def test_published_numbers_fit_the_axes() -> None:
             assert number.seconds > 0
     assert {system.name.partition(" ")[0] for system, _ in published("50k", "lan")} == {"Squirrel", "Pivot"}
     assert len(list(published(None))) == 2
+
+
+@pytest.mark.usefixtures("scripts")
+def test_trees_of_fedtree_are_heard_in_its_log() -> None:
+    """Its log goes on to stderr meanwhile, and what is printed later is nobody's tree."""
+    heard = importlib.import_module("field.adapters.fedtree")._log_heard
+    reporter = Mock()
+    with heard(reporter):
+        os.write(sys.stdout.fileno(), b"INFO Training round 0 start\nINFO AUC = 0.98\nINFO Training round 1 st")
+        os.write(sys.stdout.fileno(), b"art\nINFO AUC = 0.99\n")
+    os.write(sys.stdout.fileno(), b"INFO AUC = 1\n")
+    assert reporter.tree.call_count == 2
 
 
 class Clear:
