@@ -1,6 +1,7 @@
 """`vfxgb bench field` over entrants that are made up: right, alone, wrong, failing, missing; then over plain."""
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from vfxgb.bench.field import run as field
 from vfxgb.bench.field.axes import LINES, QUICK, Shape
 from vfxgb.bench.field.measure import Field, Request
 from vfxgb.bench.field.page import markdown
+from vfxgb.bench.field.parties import EntrantFailedError, Events
 from vfxgb.bench.field.peers import Peers
 from vfxgb.bench.field.results import Cell, Results, read_document
 from vfxgb.bench.field.shaper import LOG_SECONDS
@@ -208,6 +210,11 @@ def test_who_is_slow_is_not_tried_on_a_larger_table(
     monkeypatch.setattr("vfxgb.bench.field.measure.measure_cell", lambda *_: {**right, "took": 100.0})
     after = Field(Request(SETTINGS, ("right",)), peers, tmp_path / "field.json").run()
     assert len(after["probes"]["right one"]) == tried
+
+
+def test_who_takes_too_long_is_told_how_long_it_had() -> None:
+    with pytest.raises(EntrantFailedError, match="training: no end after the 0 s that it may take"):
+        list(Events().until("done", ("bank",), time.monotonic(), "training"))
 
 
 def test_results_of_other_settings_are_not_mixed(document: dict[str, Any], tmp_path: Path) -> None:

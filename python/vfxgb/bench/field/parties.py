@@ -142,13 +142,13 @@ class Events:
 
     def until(self, name: str, roles: Sequence[str], deadline: float, what: str) -> Iterator[Event]:
         """All events until each of `roles` has told `name`. Raises EntrantFailedError for what cannot go on."""
-        missing = set(roles)
+        missing, allowed = set(roles), max(0.0, deadline - time.monotonic())
         while missing:
             left = deadline - time.monotonic()
             try:
                 event = self._told.get(timeout=max(0.0, left))
             except queue.Empty:
-                raise EntrantFailedError(f"{what}: no end after the seconds that it may take") from None
+                raise EntrantFailedError(f"{what}: no end after the {allowed:.0f} s that it may take") from None
             if event.name in ("failed", "ended"):
                 raise EntrantFailedError(f"{event.role}: {event.more['why']}")
             yield event
