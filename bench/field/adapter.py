@@ -28,8 +28,7 @@ class Entrant:
 
     `alone`: all parties are in one process, and nothing goes over a line. `key_bits`: 0 where nothing is encrypted.
     `twin`: protocol_params of vfxgb's `plain` that gives the same model bit for bit, None where no such model is known.
-    `warm_trees`: the first trees, in which keys are made or code is compiled, and which are not timed. `slow_start`:
-    on a small table most of the time has nothing to do with rows, so that it says nothing about larger ones by itself.
+    `warm_trees`: the first trees, in which keys are made or code is compiled, and which are not timed.
     """
 
     level: str
@@ -38,7 +37,6 @@ class Entrant:
     key_bits: int = 0
     twin: Mapping[str, Any] | None = None
     warm_trees: int = 1
-    slow_start: bool = False
     notes: tuple[str, ...] = ()
 
 

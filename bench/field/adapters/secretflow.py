@@ -27,7 +27,7 @@ TIMEOUT_MS = 3_600_000
 
 def _entrants() -> Mapping[str, Entrant]:
     # In its second tree it still starts processes and compiles functions.
-    return {name: Entrant("sums", LEARNS, key_bits=KEY_BITS, warm_trees=2, slow_start=True) for name in SCHEMAS}
+    return {name: Entrant("sums", LEARNS, key_bits=KEY_BITS, warm_trees=2) for name in SCHEMAS}
 
 
 def _load(path: str) -> Any:

@@ -193,21 +193,14 @@ def test_short_cells_go_first_and_a_run_ends_with_its_time(
     assert order == ["alone"]
 
 
-@pytest.mark.parametrize(("slow_start", "tried"), [(False, 1), (True, 2)])
+@pytest.mark.parametrize(("cpu", "tried"), [(5.0, 1), (3.0, 2)])
 def test_who_is_slow_is_not_tried_on_a_larger_table(
-    document: dict[str, Any],
-    peers: Peers,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    slow_start: bool,
-    tried: int,
+    document: dict[str, Any], peers: Peers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cpu: float, tried: int
 ) -> None:
-    """Unless it is the start that is slow, which says nothing about rows."""
-    described = document["peers"]["right"]
-    entrant = {**described["entrants"]["one"], "slow_start": slow_start}
-    monkeypatch.setattr(Peers, "describe", lambda *_: {**described, "entrants": {"one": entrant}})
-    (right,) = [one for one in document["cells"].values() if one["peer"] == "right"]
-    monkeypatch.setattr("vfxgb.bench.field.measure.measure_cell", lambda *_: {**right, "took": 100.0})
+    """Ten times as many rows, three trees: 5 s of processor time for a tree are 150 s, and 120 s are the limit."""
+    parties = {"bank": {"tree": cpu, "setup": 0.0}}
+    made = {**cell(document, "right"), "cpu": parties, "grown": 3, "took": 1000.0}
+    monkeypatch.setattr("vfxgb.bench.field.measure.measure_cell", lambda *_: made)
     after = Field(Request(SETTINGS, ("right",)), peers, tmp_path / "field.json").run()
     assert len(after["probes"]["right one"]) == tried
 

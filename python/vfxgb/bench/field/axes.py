@@ -46,10 +46,9 @@ LINES = (
     Line("10/50", 10, 50),
 )
 # What an entrant is tried on before it meets a table: whether it runs at all, and how its time grows with the table.
-# Who is slow on the small one is not tried on the other, unless it is the start that is slow.
+# Who would need more than the limit of a cell for the larger one is tried on the small one alone.
 PROBES = (Shape("probe", 200, (5, 5), 4, 8), Shape("probe 2k", 2_000, (5, 5), 4, 8))
 PROBE_LINE = LINES[0]
-SLOW_SECONDS = 20.0
 
 
 @dataclass(frozen=True)

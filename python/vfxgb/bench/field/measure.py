@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vfxgb.bench.field.axes import FEWEST_TREES, LAST_TREES, PROBE_LINE, PROBES, SLOW_SECONDS, Settings
+from vfxgb.bench.field.axes import FEWEST_TREES, LAST_TREES, PROBE_LINE, PROBES, Settings
 from vfxgb.bench.field.cell import measure_cell
 from vfxgb.bench.field.estimate import Expected, Known, expected, trees_within
 from vfxgb.bench.field.peers import Peers
@@ -114,9 +114,16 @@ class Field:
             say(f"trying {small.words}")
             tried.append(self._run(small, FEWEST_TREES, self._patience()))
             self._results.save()
-            is_slow = tried[-1]["took"] > SLOW_SECONDS and not self._entrant(cell)["slow_start"]
-            if tried[-1]["state"] != MEASURED or is_slow:
+            if tried[-1]["state"] != MEASURED or self._is_slow(tried[-1]):
                 return
+
+    def _is_slow(self, small: Mapping[str, Any]) -> bool:
+        """Whether the larger of the small tables would take too long: by processor time, as what starts processes and
+        waits for a line does not grow with rows."""
+        parties = [party["tree"] for party in small["cpu"].values()]
+        tree = sum(parties) if parties else small["tree_seconds"]
+        growth = PROBES[-1].cells / PROBES[0].cells
+        return bool(growth * small["grown"] * tree > self._settings.limit_seconds)
 
     def _run(self, cell: Cell, trees: int, limit: float) -> dict[str, Any]:
         entrant, threads = self._entrant(cell), self._settings.threads
