@@ -5,55 +5,15 @@
 #include <bit>
 #include <cmath>
 #include <stdexcept>
+#include <type_traits>
 
 #include "core/parallel.h"
+#include "gbdt/row_loops.h"
 
 namespace vfxgb::gbdt {
 namespace {
 
 constexpr std::size_t block_rows = 16384;
-constexpr std::size_t piece_rows = 64;       // whose exponentials are taken together
-constexpr float largest_exponent = 88.7f;    // keeps expf(-m) finite
-constexpr float least_exponent = -80.0f;     // of the quick exponential: below, results come near the subnormal floats
-constexpr float least_hessian = 1e-16f;
-constexpr double rounder = 6755399441055744.0;  // 1.5 * 2^52: adding it leaves no bits below the point
-
-// exp(x) for x in [least_exponent, largest_exponent] with a relative error below 2^-45: 2^k times the Taylor series of
-// r = x - k ln 2, |r| <= ln 2 / 2, whose first missing term is below 2^-46. Only operations that every processor has
-// on vectors, so that the compiler can make vectors of a loop over it.
-inline double quick_exp(double x) {
-  constexpr double log2_e = 1.4426950408889634, ln2_high = 0.6931471803691238, ln2_low = 1.9082149292705877e-10;
-  const double shifted = x * log2_e + rounder, k = shifted - rounder;  // the lowest bits of `shifted` are those of k
-  const double r = (x - k * ln2_high) - k * ln2_low;
-  double sum = 1.0 / 39916800;
-  for (const double term : {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24,
-                            1.0 / 6, 1.0 / 2, 1.0, 1.0})
-    sum = sum * r + term;
-  return std::bit_cast<double>(std::bit_cast<u64>(sum) + (std::bit_cast<u64>(shifted) << 52));
-}
-
-// Whether a double within a relative 2^-44 of `value` may round to another float than it: the 29 bits that a float has
-// no room for are within 2^9 of a half.
-inline u32 near_half(double value) {
-  constexpr u32 half = u32{1} << 28, window = 512, mask = (u32{1} << 29) - 1;
-  return static_cast<u32>(((static_cast<u32>(std::bit_cast<u64>(value)) + half + window) & mask) < 2 * window);
-}
-
-// OUT out: the float nearest to std::exp(x[i]), which is what the quick exponential rounds to, too, unless it says that
-// it may not; then all of the piece is done again.
-void exponentials(const float* x, std::size_t count, float* out) {
-  u32 unsure = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    const double value = quick_exp(static_cast<double>(x[i]));
-    out[i] = static_cast<float>(value);
-    unsure |= near_half(value) | static_cast<u32>(!(x[i] >= least_exponent));
-  }
-  if (unsure == 0) return;
-  for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<float>(std::exp(static_cast<double>(x[i])));
-}
-
-// The difference of the bits of two doubles in [2^52, 2^53) is that of their values.
-i64 rounded(double value) { return std::bit_cast<i64>(value + rounder) - std::bit_cast<i64>(rounder); }
 
 // value is at most 2^50 in magnitude, so that its fraction is exact.
 i64 rounded_at_random(double value, std::uint32_t half_word) {
@@ -81,26 +41,25 @@ bool contiguous(Strided<T> values) {
   return values.step == sizeof(T) && reinterpret_cast<std::uintptr_t>(values.data) % alignof(T) == 0;
 }
 
+template <class T>
+bool encode_range(Strided<T> g, Strided<T> h, std::size_t begin, std::size_t end, double scale, double per_step,
+                  i64* out) {
+  if (!contiguous(g) || !contiguous(h)) return encode_all(g, h, begin, end, scale, per_step, out);
+  const T *first_g = reinterpret_cast<const T*>(g.data), *first_h = reinterpret_cast<const T*>(h.data);
+  if constexpr (std::is_same_v<T, float>)
+    return row_loops().encode(first_g + begin, first_h + begin, end - begin, scale, per_step, out + 2 * begin);
+  else
+    return encode_all(first_g, first_h, begin, end, scale, per_step, out);
+}
+
 }  // namespace
 
 void logistic(const float* margins, const float* labels, const float* weights, std::size_t count, float* g, float* h,
               std::size_t threads) {
-  parallel_for(count, worthwhile(threads, 10 * count), block_rows, [&](std::size_t begin, std::size_t end) {
-    float power[piece_rows], e[piece_rows];
-    for (std::size_t first = begin; first < end; first += piece_rows) {
-      const std::size_t size = std::min(piece_rows, end - first);
-      for (std::size_t i = 0; i < size; ++i) power[i] = std::min(-margins[first + i], largest_exponent);
-      exponentials(power, size, e);
-      for (std::size_t i = 0; i < size; ++i) {
-        const float p = 1.0f / (1.0f + e[i]);
-        g[first + i] = p - labels[first + i];
-        h[first + i] = std::max(p * (1.0f - p), least_hessian);
-      }
-      for (std::size_t i = first; weights && i < first + size; ++i) {
-        g[i] *= weights[i];
-        h[i] *= weights[i];
-      }
-    }
+  const RowLoops& loops = row_loops();
+  parallel_for(count, worthwhile(threads, 5 * count), block_rows, [&](std::size_t begin, std::size_t end) {
+    loops.logistic(margins + begin, labels + begin, weights ? weights + begin : nullptr, end - begin, g + begin,
+                   h + begin);
   });
 }
 
@@ -116,11 +75,7 @@ bool encode(Strided<T> g, Strided<T> h, std::size_t size, const std::vector<i32>
   std::atomic<bool> good{true};
   parallel_for(count, worthwhile(threads, 2 * count), block_rows, [&](std::size_t begin, std::size_t end) {
     if (!rows && !words) {
-      const bool inside = contiguous(g) && contiguous(h)
-                              ? encode_all(reinterpret_cast<const T*>(g.data), reinterpret_cast<const T*>(h.data),
-                                           begin, end, scale, per_step, out)
-                              : encode_all(g, h, begin, end, scale, per_step, out);
-      if (!inside) good = false;
+      if (!encode_range(g, h, begin, end, scale, per_step, out)) good = false;
       return;
     }
     bool inside = true;

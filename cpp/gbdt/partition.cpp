@@ -198,29 +198,16 @@ std::size_t RowPartition::plan(const Node& node, int area, const std::vector<uns
   return lefts;
 }
 
-// Sorts into local arrays first: a branchless loop writes one element too many on either side, which in the shared
-// array would be another block's.
-void RowPartition::move(const Block& block) {
-  i32 lefts[block_rows + 1], rights[block_rows + 1];
-  std::size_t n_left = 0;
+// Sorts into local arrays first: the loops write beyond the end on either side, which in the shared array would be
+// another block's.
+void RowPartition::move(const Block& block, const RowLoops& loops) {
+  i32 lefts[block_rows + spare_rows], rights[block_rows + spare_rows];
   const i32* rows = order_[block.side].data() + block.begin;
-  const unsigned char* bits = planned_bits_.data() + block.byte;
   const std::size_t count = block.end - block.begin;
-  const auto sort_row = [&](std::size_t i, unsigned goes_left) {
-    lefts[n_left] = rights[i - n_left] = rows[i];
-    n_left += goes_left;
-  };
-  std::size_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    const unsigned byte = bits[i / 8];
-#pragma GCC unroll 8
-    for (unsigned bit = 0; bit < 8; ++bit) sort_row(i + bit, (byte >> bit) & 1u);
-  }
-  for (; i < count; ++i) sort_row(i, (bits[i / 8] >> (i % 8)) & 1u);
-  const std::size_t n_right = count - n_left;
+  const std::size_t n_left = loops.sort_rows(rows, planned_bits_.data() + block.byte, count, lefts, rights);
   i32* out = order_[1 - block.side].data();
   std::copy_n(lefts, n_left, out + block.left);
-  std::copy_n(rights, n_right, out + block.right);
+  std::copy_n(rights, count - n_left, out + block.right);
 }
 
 void RowPartition::plan_split(const std::vector<i32>& nodes, const std::vector<i32>& left,
@@ -250,9 +237,10 @@ void RowPartition::plan_split(const std::vector<i32>& nodes, const std::vector<i
 }
 
 void RowPartition::settle(std::size_t threads) {
+  const RowLoops& loops = row_loops();
   parallel_for(planned_.size(), worthwhile(threads, 2 * block_rows * planned_.size()), 16,
                [&](std::size_t begin, std::size_t end) {
-                 for (std::size_t i = begin; i < end; ++i) move(planned_[i]);
+                 for (std::size_t i = begin; i < end; ++i) move(planned_[i], loops);
                });
   planned_.clear();
 }

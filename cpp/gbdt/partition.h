@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "gbdt/bin.h"
+#include "gbdt/row_loops.h"
 
 namespace vfxgb::gbdt {
 
@@ -95,7 +96,7 @@ class RowPartition {
                    std::span<const unsigned char> bits) const;
   std::size_t plan(const Node& node, int area, const std::vector<unsigned char>& bits, std::size_t byte,
                    std::vector<Block>& blocks) const;
-  void move(const Block& block);
+  void move(const Block& block, const RowLoops& loops);
   // Calls use(node, its rows) for pieces of all nodes, on several threads.
   template <class Use>
   void each_piece(std::size_t threads, Use use) const;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/parallel.h"
+#include "gbdt/row_loops.h"
 
 namespace vfxgb::gbdt {
 namespace {
@@ -26,10 +27,8 @@ void add_blocks(const NodeSplit& split, std::span<const i32> rows, unsigned char
   }
 }
 
-// Bins first_right, ..., first_right + n_right - 1 go right, all others left: one comparison of unsigned numbers, which
-// holds since lower bins wrap around and the missing bin is the highest.
-template <class B>
-void fill_bits(const B* column, std::size_t width, std::span<const i32> all_rows, u32 first_right, u32 n_right,
+// What RowLoops::left_bits does, for features of more bins.
+void fill_bits(const Bin16* column, std::size_t width, std::span<const i32> all_rows, u32 first_right, u32 n_right,
                unsigned char* out) {
   const std::size_t n = all_rows.size();
   const i32* rows = all_rows.data();
@@ -70,6 +69,7 @@ void left_bits(const Bins& bins, const RowPartition& partition, const std::vecto
     add_blocks(split, partition.sampled(split.node), bits, blocks);
     add_blocks(split, partition.others(split.node), bits, blocks);
   }
+  const RowLoops& loops = row_loops();
   std::size_t rows = 0;
   for (const Block& block : blocks) rows += block.rows.size();
   parallel_for(blocks.size(), worthwhile(threads, 2 * rows), 1, [&](std::size_t begin, std::size_t end) {
@@ -80,7 +80,11 @@ void left_bits(const Bins& bins, const RowPartition& partition, const std::vecto
       const u32 missing = bins.n_bins(feature);
       const u32 n_right = missing - first_right + (block.split->default_left ? 0 : 1);
       bins.with_column(feature, [&](const auto* column, std::size_t width) {
-        fill_bits(column, width, block.rows, first_right, n_right, block.out);
+        if constexpr (sizeof *column == 1)
+          loops.left_bits({column, width, bins.rows() * width - bins.column_in_tile(feature), first_right, n_right},
+                          block.rows.data(), block.rows.size(), block.out);
+        else
+          fill_bits(column, width, block.rows, first_right, n_right, block.out);
       });
     }
   });

@@ -1,6 +1,7 @@
 #include "paths/families.h"
 
 #include "bigint/kernel.h"
+#include "gbdt/row_loops.h"
 #include "lattice/loops.h"
 #include "ot/aes.h"
 #include "ot/field_products.h"
@@ -45,6 +46,7 @@ std::vector<KernelFamily> kernel_families() {
       family("field products", ot::field_products_paths(), ot::field_products_path()),
       mask_sums(),
       family("lattice", lattice::available_loops(), lattice::choose_loops("")),
+      family("rows of trees", gbdt::row_loop_paths(), gbdt::row_loops()),
       family("dense products", smm::dense_paths(), smm::dense_path()),
   };
 }

@@ -5,10 +5,11 @@ stdout, both as JSON: `answer`. `ask` starts it.
 """
 
 import json
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import msgspec
@@ -23,14 +24,17 @@ Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 
-def ask(module: str, job: Any, result: type[Result], name: str) -> Result:
+def ask(module: str, job: Any, result: type[Result], name: str, environment: Mapping[str, str] | None = None) -> Result:
     """The result of a job, done in a new process by `main` of a module.
 
-    `name`: what is measured, for messages. Raises VfxgbError with the error of the process, KeyboardInterrupt when it
-    was interrupted.
+    `name`: what is measured, for messages. `environment`: variables that the process has besides ours. Raises
+    VfxgbError with the error of the process, KeyboardInterrupt when it was interrupted.
     """
     command = [sys.executable, "-c", f"import sys, {module} as job; sys.exit(job.main())"]
-    run = subprocess.run(command, input=msgspec.json.encode(job), stdout=subprocess.PIPE, check=False)  # noqa: S603
+    variables = {**os.environ, **(environment or {})}
+    run = subprocess.run(  # noqa: S603
+        command, input=msgspec.json.encode(job), stdout=subprocess.PIPE, env=variables, check=False
+    )
     if run.returncode == INTERRUPTED:
         raise KeyboardInterrupt
     try:

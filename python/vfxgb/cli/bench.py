@@ -75,8 +75,8 @@ def _add_train(topics: Commands) -> None:
         help="encrypted training, against the cost of its arithmetic",
         description="Seconds, operations, bytes and memory per tree of encrypted training with two parties in memory, "
         "against the arithmetic alone as measured in the same run, protocol plain and xgboost. Tables come from the "
-        "folder VFXGB_DATA; where it is not set, a generated table of the same shape is used. --ablation, --linear "
-        "and --protocols measure other things instead.",
+        "folder VFXGB_DATA; where it is not set, a generated table of the same shape is used. --ablation, --linear, "
+        "--protocols and --paths measure other things instead.",
     )
     default = train.TrainSettings()
     configs = train.CONFIGS
@@ -105,6 +105,10 @@ def _add_train(topics: Commands) -> None:
         metavar="SHAPES",
         help=f"generated tables for --protocols, comma-separated, such as {BARS[0]}; {ALL_BARS}: four of them, with "
         "medians, flights, and time and bytes by step",
+    )
+    kernels = ops_paths.KNOWN
+    parser.add_argument(
+        "--paths", type=some_of(kernels), default=(), help=f"the same by each of these kernels, of {','.join(kernels)}"
     )
     parser.add_argument("--insecure", action="store_true", help="allow keys below 2048 bits")
     _add_json(parser)

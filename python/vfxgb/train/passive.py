@@ -335,8 +335,14 @@ class PassiveParty:
                 f"{self.party} ending a round: found {message.round} with a digest of {len(digest)} bytes, wanted "
                 f"{rounds.round} and {DIGEST_BYTES} bytes"
             )
-        self._role.end_tree()
+        # What the round has shown is counted before it is kept. Where nothing is kept, it is counted while the active
+        # party goes on, since roles send nothing there.
+        count_first = self._keeper.hooks.keep is not None
+        if count_first:
+            self._role.end_tree()
         rounds.end()
         with self.timings.phase("keep"):
             link = self._keeper.end_round(message.round, digest)
         self._channel.send(RoundKept(round=message.round, state_digest=link))
+        if not count_first:
+            self._role.end_tree()

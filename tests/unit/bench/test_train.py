@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from vfxgb import _native
 from vfxgb.bench import datasets
 from vfxgb.bench.train import measure, report, twin
 from vfxgb.bench.train.costs import floor_seconds, lane_for, operations
@@ -100,6 +101,10 @@ def test_linear(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[s
         ["--shapes", "bars,bars", "--protocols", "plain"],
         ["--shapes", "bars", "--protocols", "plain", "--depth", "3"],
         ["--shapes", "bars", "--protocols", "plain", "--linear"],
+        ["--paths", "avx1024"],
+        ["--paths", "portable,portable"],
+        ["--paths", "portable", "--ablation"],
+        ["--paths", "portable", "--protocols", "plain"],
     ],
     ids=" ".join,
 )
@@ -211,6 +216,28 @@ def test_protocols_with_parameters(
     assert [entry["name"] for entry in measured] == names.split(",")
     # Sums do not travel.
     assert measured[1]["received"] < measured[0]["received"]
+
+
+def test_paths_alternate_and_each_job_runs_by_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    best = _native.bigint.available_paths()[-1]
+    if best == "portable":
+        pytest.skip("this machine has the portable kernels alone")
+    file = tmp_path / "paths.json"
+    settings = ("--configs", "ou-short", "--paths", f"portable,{best}", "--json", str(file))
+    assert main(["bench", "train", *TINY, *settings]) == 0
+    captured = capsys.readouterr()
+    assert f"paths: ou-short, {best} (6 of 6)" in captured.err
+    assert "medians of 3 trainings by each path, the paths in turn" in captured.out
+    measured = json.loads(file.read_text())["paths"]
+    assert [entry["name"] for entry in measured] == ["ou-short, portable", f"ou-short, {best}"] * measure.PATH_REPEATS
+    for entry in measured:
+        assert f"bigint {entry['job']['path']}" in entry["result"]["kernels"]
+
+
+def test_a_path_that_the_machine_lacks(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("vfxgb._native.bigint.available_paths", lambda: ["portable"])
+    assert main(["bench", "train", *TINY, "--paths", "portable,ifma"]) == 2
+    assert "found --paths portable,ifma, wanted some of portable, which are what" in capsys.readouterr().err
 
 
 def test_shapes_of_the_bars() -> None:

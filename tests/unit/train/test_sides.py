@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from resuming import N_ROWS, attempt, problem
+from resuming import N_ROWS, N_TRAIN, attempt, problem
 from vfxgb.contract.messages import Setup
 from vfxgb.errors import ConsentError, ProtocolParameterError, UnknownNameError
 from vfxgb.protocols import protocol_by_name, protocol_names
-from vfxgb.train import sides
+from vfxgb.train import sides, simulate
 from vfxgb.train.callbacks import Checkpoint, EarlyStopping, TrainingState
+from vfxgb.train.checkpoint import PassiveState, load_state
 from vfxgb.train.progress import progress_line
 
 
@@ -104,3 +105,18 @@ def test_early_stopping_goes_on_where_it_stood() -> None:
 
 def test_the_time_left_counts_rounds_of_this_process() -> None:
     assert "about 50 s left" in progress_line(TrainingState(50, 0.3, iteration=39, start=30), 50.0)
+
+
+@pytest.mark.parametrize("protocol", ["plain", "batch_he"])
+def test_what_is_counted_does_not_depend_on_whether_rounds_are_kept(protocol: str, tmp_path: Path) -> None:
+    """A party that keeps nothing counts the last round after it has said that the round is over."""
+    training = problem(protocol)
+    assert not attempt(training, tmp_path).errors
+    kept = load_state(PassiveState, tmp_path / "shop.run")
+    assert kept is not None
+    plan = simulate.plan_for(training.tables, "bank", training.params, training.protocol, training.protocol_params)
+    given = simulate.SimulatedInput(training.tables, training.y, None, N_TRAIN)
+    found = simulate.fit(given, plan)
+    assert found.ledger.small_sums == {"shop": kept.disclosed["small_sums"]}
+    assert found.ledger.small_sums["shop"] > 0
+    assert found.ledger.opened["shop"].equations == kept.disclosed["opened_equations"]

@@ -38,12 +38,7 @@ class PathOperation:
 
 def measure_paths(settings: BenchSettings, paths: tuple[str, ...]) -> list[PathOperation]:
     """Run everything by each of the `paths`, on one thread. Raises ParameterError for one that this machine lacks."""
-    available = _native.bigint.available_paths()
-    if not set(paths) <= set(available):
-        raise ParameterError(
-            f"measuring kernels: found --paths {','.join(paths)}, wanted some of {','.join(available)}, which are "
-            "what this machine can run"
-        )
+    check_paths(paths)
     found: list[PathOperation] = []
     for scheme in settings.schemes:
         djn, short = (generate(scheme, settings.bits, randomness) for randomness in ("djn", "short"))
@@ -63,6 +58,16 @@ def measure_paths(settings: BenchSettings, paths: tuple[str, ...]) -> list[PathO
                 measured.measure(THREADS, time.process_time)
             progress.update(repeat * len(found) + number + 1)
     return found
+
+
+def check_paths(paths: tuple[str, ...]) -> None:
+    """Raise ParameterError for a path that this machine lacks."""
+    available = _native.bigint.available_paths()
+    if not set(paths) <= set(available):
+        raise ParameterError(
+            f"measuring kernels: found --paths {','.join(paths)}, wanted some of {','.join(available)}, which are "
+            "what this machine can run"
+        )
 
 
 @contextmanager

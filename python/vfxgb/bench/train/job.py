@@ -28,6 +28,7 @@ from vfxgb.bench.train.costs import operations as timed_operations
 from vfxgb.bench.train.twin import Twin, compare_with_twin
 from vfxgb.crypto import generate
 from vfxgb.errors import MissingPackageError
+from vfxgb.kernels import kernels_in_use
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 
 XGBOOST = "xgboost"
@@ -43,6 +44,7 @@ class TrainJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What to train. `cost_batch`: ciphertexts per batch when measuring operations, 0 for not measuring them.
 
     `steps`: also measure processor time by step. `twin_rows`: also compare models on so many rows, 0 for not doing it.
+    `path`: the process is started with kernels up to this one, None for the best there are.
     """
 
     data: str
@@ -58,6 +60,7 @@ class TrainJob(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cost_repeats: int = 4
     steps: bool = False
     twin_rows: int = 0
+    path: str | None = None
 
 
 class TrainRun(msgspec.Struct, frozen=True):
@@ -90,7 +93,8 @@ class JobResult(msgspec.Struct, frozen=True):
 
     `fixed_bytes` is the peak of a run on a few rows: keys, tables, buffers. One ciphertext takes `wire_bytes` on the
     wire and `element_bytes` in memory; both are 0 without encryption. `steps`: a run of one tree and a longer one, with
-    one thread a party; empty where steps were not measured. `twin`: None where nothing was compared.
+    one thread a party; empty where steps were not measured. `twin`: None where nothing was compared. `kernels`: those
+    in use.
     """
 
     source: str
@@ -104,6 +108,7 @@ class JobResult(msgspec.Struct, frozen=True):
     element_bytes: int
     steps: list[TrainRun] = []
     twin: Twin | None = None
+    kernels: str = ""
 
 
 class RoundClock(TrainingCallback):
@@ -172,6 +177,7 @@ def run_job(job: TrainJob) -> JobResult:
         element_bytes,
         steps,
         twin,
+        kernels_in_use(),
     )
 
 

@@ -11,6 +11,7 @@ Parts:
     protocols       any protocols, the first of them being the measure of the others; broken ones are called broken
     shapes          the same on generated tables of several shapes, with medians over trees, flights, and processor time
                     and bytes by step; protocols that compare scores of integers must give the models of `plain`
+    paths           `batch_he` with kernels up to one instruction set and up to another, in turn
 """
 
 import json
@@ -23,6 +24,7 @@ import msgspec
 
 from vfxgb.bench.children import ask
 from vfxgb.bench.datasets import DATA_SETS, SYNTHETIC, SYNTHETIC_FEATURES
+from vfxgb.bench.ops.paths import VARIABLE, check_paths
 from vfxgb.bench.progress import say
 from vfxgb.bench.train.costs import floor_seconds
 from vfxgb.bench.train.job import ONCE_PHASES, SETUP_BYTES, STEP_TREES, XGBOOST, JobResult, TrainJob, TrainRun
@@ -53,6 +55,8 @@ CHEAP_TREES = 20
 # Of a table of some shape: trees beyond the first, and rows on which models are compared with those of `plain`.
 SHAPE_TREES = 6
 TWIN_ROWS = 150_000
+# How often each path trains; the paths alternate.
+PATH_REPEATS = 3
 # Phases in which a party waits for another.
 WAITING = "wait"
 COST_BATCH = 4000
@@ -68,7 +72,7 @@ class TrainSettings:
 
     `trees`: trees beyond the first that the time per tree is taken from. `protocols`: names, each with parameters or
     without ("ldp:mechanism=laplace:epsilon=1"). `shapes`: generated tables on which these are measured, in place of
-    `data`. `insecure`: allow keys below 2048 bits.
+    `data`. `paths`: kernels of big integers to compare. `insecure`: allow keys below 2048 bits.
     """
 
     data: str = "give_credit"
@@ -84,6 +88,7 @@ class TrainSettings:
     linear: bool = False
     protocols: tuple[str, ...] = ()
     shapes: tuple[Shape, ...] = ()
+    paths: tuple[str, ...] = ()
     insecure: bool = False
 
 
@@ -195,6 +200,7 @@ def measure(settings: TrainSettings) -> dict[str, list[Measurement]]:
     makers = {
         "ablation": _ablation_jobs,
         "linear": _linear_jobs,
+        "paths": _path_jobs,
         "shapes" if settings.shapes else "protocols": _shape_jobs if settings.shapes else _protocol_jobs,
     }
     parts = {part: make(settings) for part, make in makers.items() if getattr(settings, part)}
@@ -213,6 +219,8 @@ def check(settings: TrainSettings) -> None:
     _protocol_jobs(settings)
     if settings.shapes:
         _check_shapes(settings)
+    if settings.paths:
+        _check_paths(settings)
     if settings.features is not None and (settings.data != SYNTHETIC or settings.linear):
         wanted = f"--data {SYNTHETIC}" + (" without --linear" if settings.linear else "")
         raise ParameterError(f"bench train: --features needs {wanted}")
@@ -248,6 +256,25 @@ def _ablation_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
         ]
         jobs += [(f"{name}, {kind}, all off", _job(settings, kind, name, none)) for kind in (BATCH, SINGLE)]
     return jobs
+
+
+def _check_paths(settings: TrainSettings) -> None:
+    others = [name for name in ("ablation", "linear", "protocols", "shapes") if getattr(settings, name)]
+    if others:
+        raise ParameterError(
+            f"bench train: found --paths with --{others[0]}, wanted one of them: --paths trains `{BATCH}` alone"
+        )
+    check_paths(settings.paths)
+
+
+def _path_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
+    """Every configuration by one path right after the other, so that both meet the same machine; all of it again."""
+    return [
+        (f"{name}, {path}", _job(settings, BATCH, name, path=path))
+        for _ in range(PATH_REPEATS)
+        for name in settings.configs or PROTOCOL_CONFIGS
+        for path in settings.paths
+    ]
 
 
 def _linear_jobs(settings: TrainSettings) -> list[tuple[str, TrainJob]]:
@@ -386,7 +413,8 @@ def _job(
 
 def run_in_child(job: TrainJob, name: str) -> JobResult:
     """Run a job in a new process. Raises VfxgbError with its error, KeyboardInterrupt when it was interrupted."""
-    return ask("vfxgb.bench.train.job", job, JobResult, name)
+    environment = {} if job.path is None else {VARIABLE: job.path}
+    return ask("vfxgb.bench.train.job", job, JobResult, name, environment)
 
 
 def _middle(values: list[float]) -> float | None:

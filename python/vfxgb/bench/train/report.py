@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -25,6 +26,7 @@ REPORTED = (
     *("once_seconds", "once_bytes", "ciphertext_bytes", "gradients_bytes"),
     *("median_seconds", "median_cpu", "flights", "message_bytes", "step_cpu"),
 )
+PATH_TIMES = ("seconds", "cpu_seconds")
 ENCRYPTED = ("floor", "loaded_floor", "ciphertext_bytes", "gradients_bytes")
 
 
@@ -194,6 +196,22 @@ def _protocol_lines(measurements: Sequence[Measurement]) -> list[str]:
     return lines
 
 
+def _path_lines(measurements: Sequence[Measurement]) -> list[str]:
+    paths = list(dict.fromkeys(str(run.job.path) for run in measurements))
+    names = list(dict.fromkeys(run.name for run in measurements))
+    middle = {
+        name: [median(getattr(run, kind) for run in measurements if run.name == name) for kind in PATH_TIMES]
+        for name in names
+    }
+    lines = [f"medians of {len(measurements) // len(names)} trainings by each path, the paths in turn", ""]
+    lines.append(COLUMNS.line("a tree", ["seconds", f"x {paths[0]}", "CPU", f"x {paths[0]}"]))
+    for place, name in enumerate(names):
+        first = middle[names[place - place % len(paths)]]
+        cells = [(f"{time:.3f}", f"{time / base:.2f}") for time, base in zip(middle[name], first, strict=True)]
+        lines.append(COLUMNS.line(name, [cell for pair in cells for cell in pair]))
+    return [*lines, "CPU: processor seconds of both parties, all threads"]
+
+
 SHAPES_COLUMNS = Columns(name_width=62, width=11)
 SHAPES: tuple[Column, ...] = (
     ("median s", lambda run: _three(run.median_seconds)),
@@ -244,6 +262,7 @@ PARTS = {
     "ablation": _ablation_lines,
     "linear": _linear_lines,
     "protocols": _protocol_lines,
+    "paths": _path_lines,
 }
 
 
