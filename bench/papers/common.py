@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from vfxgb.bench.datasets import Loaded, load
 from vfxgb.bench.machine import machine_facts
-from vfxgb.bench.papers import NEEDED, USER_RESULTS, missing_packages
+from vfxgb.bench.papers import NEEDED, USER_RESULTS, missing_packages, refuse_local_changes
 from vfxgb.bench.script_folders import results_folder
 from vfxgb.cli.exits import INTERRUPTED, USAGE
 from vfxgb.errors import VfxgbError
@@ -61,13 +61,18 @@ def parser(about: str | None, seeds: int | None = None) -> argparse.ArgumentPars
 
 
 def parse(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """The arguments, with `out` filled in and made. Ends with one line if a package is missing."""
+    """The arguments, with `out` filled in and made.
+
+    Ends with one line if a package is missing. Raises VfxgbError if `out` is docs/results and files differ from the
+    commit.
+    """
     args = parser.parse_args(argv)
     missing = missing_packages()
     if missing:
         sys.exit(f"{' and '.join(missing)} missing: pip install 'vfxgb[bench]'")
     if args.out is None:
         args.out = results_folder(args.quick, FOLDER, USER_RESULTS)
+    refuse_local_changes(args.out, FOLDER)
     args.out.mkdir(parents=True, exist_ok=True)
     return args
 
@@ -139,7 +144,11 @@ class Run:
         self.name, self.title, self.paper, self.about = name, title, paper, about
         self.quick: bool = args.quick
         self.out: Path = args.out
-        self.settings: dict[str, Any] = {"threads": args.threads}
+        # How many seeds there are: 0, 1, ...
+        self.settings: dict[str, Any] = {
+            "threads": args.threads,
+            "seeds": 1 if args.quick else vars(args).get("seeds", 1),
+        }
         self.machine = facts()
         self.data: list[str] = []
         self._start = time.perf_counter()
@@ -192,7 +201,9 @@ class Run:
     def document(self, results: Mapping[str, Any]) -> dict[str, Any]:
         """What the JSON file holds: where the numbers come from, then the numbers."""
         head = {"name": self.name, "title": self.title, "paper": self.paper, "quick": self.quick}
-        head |= {"machine": self.machine, "settings": self.settings, "data": self.data}
+        load = machine_facts().get("load average", "unknown")
+        head |= {"machine": {**self.machine, "load average afterwards": load}, "settings": self.settings}
+        head |= {"seeds": list(range(self.settings["seeds"])), "data": self.data}
         return {**head, "seconds": round(time.perf_counter() - self._start, 1), **results}
 
     def markdown(self, document: Mapping[str, Any]) -> str:
@@ -205,9 +216,10 @@ class Run:
         lines += ["", self.about] if self.about else []
         if self.quick:
             lines += ["", "`--quick`: small sizes, to see that it works; nothing follows from these numbers."]
+        before, after = (machine.get(f"load average{when}", "unknown") for when in ("", " afterwards"))
         head = {
             "machine": f"{machine['processor']}, {machine['cores']} cores, kernels {machine['kernels']}, load average "
-            f"{machine.get('load average', 'unknown')}",
+            f"{before} before and {after} after",
             "versions": ", ".join(f"{name} {machine.get(name, 'not recorded')}" for name in packages),
             "data": "; ".join(document["data"]) or "none",
             "settings": ", ".join(f"{name.replace('_', ' ')} {shown(v)}" for name, v in document["settings"].items()),
@@ -222,7 +234,7 @@ class Run:
 
     def write(self, results: Mapping[str, Any]) -> None:
         """Write both files, and print the Markdown."""
-        document = self.document(results)
+        document = {**self.document(results), "finished": True}
         text = self.markdown(document)
         write_document(self.out, self.name, document)
         (self.out / f"{self.name}.md").write_text(text, encoding="utf-8")

@@ -16,6 +16,8 @@ PACKAGES = ("numpy", "gmpy2", "phe")
 CODE = (".", ":(exclude)docs", ":(exclude)*.md")
 # The source tree around the package, if there is one.
 SOURCE = Path(__file__).resolve().parents[3]
+# Where a file that git does not know changes what is measured.
+CODE_FOLDERS = ("python", "cpp", "bench")
 
 
 def machine_facts() -> dict[str, str]:
@@ -44,11 +46,21 @@ def commit(source: Path = SOURCE) -> str:
         return ""
     try:
         head = _git(source, "rev-parse", "--short", "HEAD")
-        changes = _git(source, "status", "--short", "-uno", "--", *CODE)
     except FileNotFoundError:
         return ""
     name = head.stdout.strip()
-    return f"{name}+" if name and changes.stdout.strip() else name
+    return f"{name}+" if name and local_changes(source) else name
+
+
+def local_changes(source: Path = SOURCE) -> list[str]:
+    """The files of a source tree whose code (CODE) differs from its commit, new ones too; empty outside one."""
+    if not (source / ".git").exists():
+        return []
+    try:
+        lines = _git(source, "status", "--porcelain", "--", *CODE).stdout.splitlines()
+    except FileNotFoundError:
+        return []
+    return [line[3:] for line in lines if not line.startswith("??") or line[3:].split("/")[0] in CODE_FOLDERS]
 
 
 def same_code(name: str, source: Path = SOURCE) -> bool:

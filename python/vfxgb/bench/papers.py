@@ -3,7 +3,8 @@
 They are in bench/papers of the source tree; script_folders.py says where a wheel has them. A script is a file of that
 folder that can be run; what it is about is the first line of its docstring, and its MINUTES say how long it takes on
 two idle cores with --quick and without. Each writes its own files; the index papers.md is written here, from what is
-there.
+there. Results that are committed are of one commit: docs/results is refused while files differ from it, and a run that
+was interrupted is resumed with what has been finished from the same commit.
 """
 
 import ast
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from vfxgb.bench.children import INTERRUPTED
+from vfxgb.bench.machine import commit, local_changes
 from vfxgb.bench.progress import say
 from vfxgb.bench.script_folders import results_folder, scripts_folder
 from vfxgb.errors import UnknownNameError, VfxgbError
@@ -30,6 +32,8 @@ NEEDED = ("matplotlib", "xgboost")
 RUNNABLE = "__name__ == '__main__'"
 # What a script is taken to last that does not say.
 UNKNOWN_MINUTES = (1.0, 10.0)
+# How many changed files an error names.
+NAMED_CHANGES = 5
 # An interrupted child is left to end by itself, then told, then killed.
 OWN_END_SECONDS, TOLD_END_SECONDS = 1.0, 10.0
 
@@ -95,13 +99,19 @@ def list_scripts(scripts: dict[str, Script]) -> str:
 
 
 def run(
-    names: Sequence[str], quick: bool, out: Path | None, threads: int | None = None, folder: Path | None = None
+    names: Sequence[str],
+    quick: bool,
+    out: Path | None,
+    threads: int | None = None,
+    folder: Path | None = None,
+    resume: bool = False,
 ) -> list[str]:
     """Run scripts one after the other and write the index; gives the names of those that failed.
 
     `out` None stands for `results_folder`. Each party has `threads` threads, None for the scripts' default. The scripts
-    are in `folder`. Raises UnknownNameError for a name that is no script, VfxgbError if a package is missing,
-    KeyboardInterrupt after the index of what was finished is written.
+    are in `folder`. `resume` leaves out those whose results in `out` are finished and of this commit. Raises
+    UnknownNameError for a name that is no script, VfxgbError if a package is missing or results for docs/results would
+    be of a tree with local changes, KeyboardInterrupt after the index of what was finished is written.
     """
     folder = folder or scripts_folder("papers")
     scripts = find_scripts(folder)
@@ -110,7 +120,13 @@ def run(
     if missing:
         raise VfxgbError(f"bench papers: {' and '.join(missing)} missing: pip install 'vfxgb[bench]'")
     out = out or results_folder(quick, folder, USER_RESULTS)
+    refuse_local_changes(out, folder)
     out.mkdir(parents=True, exist_ok=True)
+    if resume:
+        measured = commit(folder.parents[1])
+        done = [s.name for s in asked if is_finished(_document(out / f"{s.name}.json"), measured, quick, threads)]
+        asked = [script for script in asked if script.name not in done]
+        say(f"finished from commit {measured} before: {', '.join(done)}" if done else "nothing is finished yet")
     options = ["--out", str(out), *(["--quick"] if quick else [])]
     options += [] if threads is None else ["--threads", str(threads)]
     failed: list[str] = []
@@ -131,6 +147,32 @@ def run(
     if failed:
         say(f"failed: {', '.join(failed)}")
     return failed
+
+
+def refuse_local_changes(out: Path, folder: Path) -> None:
+    """Raise VfxgbError if `out` is docs/results of a source tree whose files differ from its commit.
+
+    `folder`: that of the scripts. Elsewhere such results are marked by a plus behind the commit.
+    """
+    tree = folder.parents[1]
+    if out.resolve() != (tree / "docs/results").resolve():
+        return
+    changed = local_changes(tree)
+    if changed:
+        named = ", ".join(changed[:NAMED_CHANGES]) + (", ..." if len(changed) > NAMED_CHANGES else "")
+        raise VfxgbError(
+            f"bench papers: found {len(changed)} files that differ from commit {commit(tree)[:-1]} ({named}), wanted "
+            f"none, as results in {out} are of a commit: commit them, or name another folder with --out"
+        )
+
+
+def is_finished(document: dict[str, Any], measured: str, quick: bool, threads: int | None) -> bool:
+    """Whether a result file is the whole of what would be measured now, from `measured`, a commit without changes."""
+    same_commit = document.get("machine", {}).get("commit") == measured and not measured.endswith("+")
+    same_threads = threads is None or document.get("settings", {}).get("threads") == threads
+    return bool(measured and document.get("finished") and document.get("quick") == quick) and (
+        same_commit and same_threads
+    )
 
 
 class Clock:
@@ -193,13 +235,14 @@ def index(scripts: dict[str, Script], out: Path) -> str:
         "",
         "Written by `vfxgb bench papers`: what each script measured, when it was run last into this folder.",
         "",
-        "| table or figure | result | data | took |",
-        "|---|---|---|---:|",
+        "| table or figure | result | data | commit | took |",
+        "|---|---|---|---|---:|",
     ]
+    commits: dict[str, int] = {}
     for script in scripts.values():
         page = out / f"{script.name}.md"
         if not page.is_file():
-            lines.append(f"| {script.about} | not run: `vfxgb bench papers {script.name}` | | |")
+            lines.append(f"| {script.about} | not run: `vfxgb bench papers {script.name}` | | | |")
             continue
         plots = dict.fromkeys(re.findall(r"[\w-]+\.png", page.read_text(encoding="utf-8")))
         links = [f"[{script.name}]({page.name})"]
@@ -208,8 +251,22 @@ def index(scripts: dict[str, Script], out: Path) -> str:
         quick = " (--quick)" if document.get("quick") else ""
         data = "; ".join(document.get("data", []))
         took = f"{document['seconds']:.0f} s" if "seconds" in document else ""
-        lines.append(f"| {script.about} | {', '.join(links)}{quick} | {data} | {took} |")
-    return "\n".join(lines) + "\n"
+        measured = document.get("machine", {}).get("commit", "")
+        commits[measured] = commits.get(measured, 0) + 1
+        lines.append(f"| {script.about} | {', '.join(links)}{quick} | {data} | {measured} | {took} |")
+    return "\n".join([*lines, "", _origin(commits)]) + "\n"
+
+
+def _origin(commits: dict[str, int]) -> str:
+    """Whether the results are all of one commit."""
+    if set(commits) == {""} or not commits:
+        return "No result says of which commit it is."
+    if len(commits) == 1:
+        (measured,) = commits
+        changed = measured.endswith("+")
+        return f"All are of commit {measured}" + (", with local changes." if changed else ", without local changes.")
+    counted = ", ".join(f"{count} of {measured or 'an unknown one'}" for measured, count in commits.items())
+    return f"They are not of one commit: {counted} (+: with local changes)."
 
 
 def _document(path: Path) -> dict[str, Any]:

@@ -129,6 +129,9 @@ def _add_papers(topics: Commands) -> None:
         "--index", action="store_true", help="write papers.md for the results there are, and run nothing"
     )
     parser.add_argument("--quick", action="store_true", help="small sizes: all of it in a quarter of an hour")
+    parser.add_argument(
+        "--resume", action="store_true", help="leave out scripts whose results are finished and of this commit"
+    )
     parser.add_argument("--threads", type=positive_int, default=None, help="of each party (2)")
     _add_out(parser, papers.USER_RESULTS)
     parser.set_defaults(run=_run_papers)
@@ -348,7 +351,9 @@ def _run_papers(arguments: argparse.Namespace) -> int:
             out = arguments.out or results_folder(arguments.quick, folder, papers.USER_RESULTS)
             papers.write_index(scripts, out)
         return OK
-    failed = papers.run(arguments.names, arguments.quick, arguments.out, arguments.threads, folder)
+    failed = papers.run(
+        arguments.names, arguments.quick, arguments.out, arguments.threads, folder, resume=arguments.resume
+    )
     return BUG if failed else OK
 
 

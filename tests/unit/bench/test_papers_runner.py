@@ -1,5 +1,6 @@
 """`vfxgb bench papers`: which scripts there are, what it does with one that fails, and what an interruption leaves."""
 
+import json
 import os
 import signal
 import subprocess
@@ -11,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from vfxgb.bench import papers
-from vfxgb.bench.papers import USER_RESULTS, Clock, chosen_scripts, find_scripts, index, run
+from vfxgb.bench.papers import USER_RESULTS, Clock, chosen_scripts, find_scripts, index, is_finished, run
 from vfxgb.bench.script_folders import results_folder, scripts_folder
 from vfxgb.cli import bench, main
-from vfxgb.errors import UnknownNameError
+from vfxgb.errors import UnknownNameError, VfxgbError
 
 HELPER = '"""No script: nobody runs it.\n\nif __name__ == "__main__": in a docstring does not count.\n"""\n'
 WRITES = '''
@@ -32,7 +33,8 @@ WRITES = '''
     if __name__ == "__main__":
         out = Path(sys.argv[sys.argv.index("--out") + 1])
         Path(out / "{name}.json").write_text(json.dumps(
-            {{"quick": "--quick" in sys.argv, "data": ["rows of {name}"], "seconds": 3, "args": sys.argv[1:]}}
+            {{"quick": "--quick" in sys.argv, "data": ["rows of {name}"], "seconds": 3, "args": sys.argv[1:],
+              "finished": True, "settings": {{"threads": 2}}, "machine": {{"commit": "{commit}"}}}}
         ))
         (out / "{name}.md").write_text("# {name}\\n\\n![x]({name}_one.png)\\n")
         (out / "{name}_one.png").write_bytes(b"png")
@@ -70,8 +72,8 @@ def folder(tmp_path: Path) -> Path:
     """bench/papers of a tree of its own: two scripts that work, in the order of their papers, and a helper."""
     folder_of_scripts = tmp_path / "bench/papers"
     folder_of_scripts.mkdir(parents=True)
-    add(folder_of_scripts, "later", WRITES.format(name="later", number=2))
-    add(folder_of_scripts, "sooner", WRITES.format(name="sooner", number=1))
+    add(folder_of_scripts, "later", WRITES.format(name="later", number=2, commit="c0ffee"))
+    add(folder_of_scripts, "sooner", WRITES.format(name="sooner", number=1, commit="c0ffee"))
     (folder_of_scripts / "helper.py").write_text(HELPER)
     return folder_of_scripts
 
@@ -93,7 +95,8 @@ def test_all_scripts_run_and_the_index_shows_what_they_wrote(
     out = tmp_path / "out"
     assert run([], True, out, threads=3, folder=folder) == []
     text = (out / "papers.md").read_text()
-    assert "[sooner](sooner.md), [sooner_one.png](sooner_one.png) (--quick) | rows of sooner | 3 s |" in text
+    assert "[sooner](sooner.md), [sooner_one.png](sooner_one.png) (--quick) | rows of sooner | c0ffee | 3 s |" in text
+    assert text.endswith("\n\nAll are of commit c0ffee, without local changes.\n")
     assert text.index("sooner") < text.index("later")
     assert '"--threads", "3"' in (out / "later.json").read_text()
     said = capfd.readouterr()
@@ -191,7 +194,73 @@ def test_quick_results_never_replace_committed_ones(folder: Path) -> None:
 def test_half_a_result_file_does_not_end_the_index(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "sooner.md").write_text("# sooner")
     (tmp_path / "sooner.json").write_text('{"quick": tr')
-    assert "| [sooner](sooner.md) |  |  |" in index(find_scripts(folder), tmp_path)
+    text = index(find_scripts(folder), tmp_path)
+    assert "| [sooner](sooner.md) |  |  |  |" in text
+    assert text.endswith("\n\nNo result says of which commit it is.\n")
+
+
+def test_the_index_says_whether_results_are_of_one_commit(folder: Path, tmp_path: Path) -> None:
+    for name, measured in (("sooner", "c0ffee"), ("later", "beef+")):
+        (tmp_path / f"{name}.md").write_text(f"# {name}")
+        (tmp_path / f"{name}.json").write_text(json.dumps({"machine": {"commit": measured}}))
+    scripts = find_scripts(folder)
+    wanted = "They are not of one commit: 1 of c0ffee, 1 of beef+ (+: with local changes).\n"
+    assert index(scripts, tmp_path).endswith(wanted)
+    (tmp_path / "sooner.md").unlink()
+    assert index(scripts, tmp_path).endswith("All are of commit beef+, with local changes.\n")
+
+
+def test_a_run_is_resumed_with_what_is_finished_of_this_commit(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(papers, "commit", lambda tree: "c0ffee")
+    out = tmp_path / "out"
+    assert run(["sooner"], True, out, folder=folder, resume=True) == []
+    assert "nothing is finished yet" in capfd.readouterr().err
+    assert run([], True, out, folder=folder, resume=True) == []
+    said = capfd.readouterr().err
+    assert "finished from commit c0ffee before: sooner" in said
+    assert "[1/1] later: wrote" in said
+    assert "(all: about 30 s left)" in said
+    # Whoever does not ask for it measures again.
+    assert run(["sooner"], True, out, folder=folder) == []
+    assert "[1/1] sooner: wrote" in capfd.readouterr().err
+
+
+def test_what_counts_as_finished() -> None:
+    whole = {
+        "finished": True,
+        "quick": False,
+        "machine": {"commit": "c0ffee"},
+        "settings": {"threads": 2},
+    }
+    assert is_finished(whole, "c0ffee", False, None)
+    assert is_finished(whole, "c0ffee", False, 2)
+    assert not is_finished(whole, "c0ffee", True, None)
+    assert not is_finished(whole, "c0ffee", False, 1)
+    assert not is_finished(whole, "beef", False, None)
+    assert not is_finished({**whole, "finished": False}, "c0ffee", False, None)
+    assert not is_finished({**whole, "machine": {"commit": "c0ffee+"}}, "c0ffee+", False, None)
+    assert not is_finished({**whole, "machine": {"commit": ""}}, "", False, None)
+    assert not is_finished({}, "c0ffee", False, None)
+
+
+def test_committed_results_need_a_tree_without_local_changes(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = [f"file{place}" for place in range(7)]
+    monkeypatch.setattr(papers, "local_changes", lambda tree: changed)
+    monkeypatch.setattr(papers, "commit", lambda tree: "c0ffee+")
+    committed = folder.parents[1] / "docs/results"
+    committed.mkdir(parents=True)
+    wanted = r"found 7 files that differ from commit c0ffee \(file0, file1, file2, file3, file4, \.\.\.\), wanted none"
+    with pytest.raises(VfxgbError, match=wanted):
+        run(["sooner"], False, None, folder=folder)
+    assert list(committed.iterdir()) == []
+    assert run(["sooner"], False, tmp_path / "elsewhere", folder=folder) == []
+    changed.clear()
+    assert run(["sooner"], False, None, folder=folder) == []
+    assert (committed / "sooner.md").is_file()
 
 
 def test_time_left_follows_the_pace_so_far() -> None:
@@ -210,5 +279,6 @@ def test_the_scripts_of_this_installation() -> None:
     for script in scripts.values():
         assert "papers/00" in script.about
         assert script.minutes != papers.UNKNOWN_MINUTES, f"{script.name} does not say its MINUTES"
-    # What --quick promises.
+    # What --quick promises, and that all of it is done in 6 hours.
     assert sum(script.minutes[0] for script in scripts.values()) <= 15
+    assert sum(script.minutes[1] for script in scripts.values()) <= 360

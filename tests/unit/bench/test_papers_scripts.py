@@ -48,7 +48,7 @@ def test_a_run_writes_markdown_json_and_a_plot(load: Loader, args: argparse.Name
     for wanted in (
         "# A title\n\nWritten by `vfxgb bench papers fake`: table 1 of papers/999. Raw numbers: ",
         ": [fake.json](fake.json).\n\nAbout it.\n",
-        "| data | some rows |\n| settings | threads 2, depth 3, keys 512/2,048, shift (alpha 20.0) |",
+        "| data | some rows |\n| settings | threads 2, seeds 1, depth 3, keys 512/2,048, shift (alpha 20.0) |",
         "## Table 1\n\n| method | AUC |\n|---|---:|\n| plain | 0.9 |\n",
         "![A title](fake_one.png)",
         "## What reproduces, and what does not\n\n- *It is better.* **No.** It is not (E28).\n",
@@ -59,6 +59,8 @@ def test_a_run_writes_markdown_json_and_a_plot(load: Loader, args: argparse.Name
     assert document["cells"] == {"a": 1}
     assert (document["name"], document["quick"], document["data"]) == ("fake", False, ["some rows"])
     assert document["machine"]["xgboost"]
+    assert (document["seeds"], document["finished"]) == ([0], True)
+    assert {"commit", "load average", "load average afterwards"} <= set(document["machine"])
     assert common.read_document(tmp_path, "fake") == document
     assert (tmp_path / "fake_one.png").read_bytes().startswith(b"\x89PNG")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["fake.json", "fake.md", "fake_one.png"]
