@@ -30,7 +30,6 @@ COMMANDS = {
     "--json docs/results/protocols_give_credit.json",
     "smm.json": "python bench/e2e/smm.py",
     "overflow.json": "python bench/e2e/overflow.py",
-    "missing.md": "python bench/e2e/missing.py",
     "solve.json": "python bench/e2e/solve.py",
     "row_bits.json": "python bench/e2e/row_bits.py",
     "won_columns.json": "python bench/e2e/won_columns.py",
