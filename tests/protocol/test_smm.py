@@ -126,6 +126,12 @@ def test_no_phantom_splits() -> None:
         assert (pooled.feature >= 0).sum() == 1
 
 
+def test_dummies_as_printed_give_the_same_model() -> None:
+    X, y = problem(900)
+    ours, printed = (run(X, y, "smm2", {**PARAMS, "dummies": dummies}) for dummies in ("thresholds", "uniform"))
+    assert trees(printed) == trees(ours)
+
+
 @pytest.mark.parametrize("smm", BOTH)
 def test_too_many_fractional_bits_are_found_out(smm) -> None:
     """Forty bits are more than float64 sums over so many rows carry: refused, not rounded to something."""
@@ -176,7 +182,7 @@ def test_parameters_that_do_not_fit(smm, given, match) -> None:
         make_protocol_params(protocol_by_name(smm), {"insecure": True, **given})
 
 
-@pytest.mark.parametrize("given", [{"l1": -1}, {"l2": -1}, {"sigma": 0.0}])
+@pytest.mark.parametrize("given", [{"l1": -1}, {"l2": -1}, {"sigma": 0.0}, {"dummies": "fair"}])
 def test_parameters_of_the_cover(given) -> None:
     with pytest.raises(ProtocolParameterError, match=next(iter(given))):
         make_protocol_params(protocol_by_name("smm2"), {"insecure": True, **given})

@@ -5,7 +5,7 @@ import pytest
 
 from vfxgb import _native
 from vfxgb.protocols.smm.cells import NodeMatrix, first_cells
-from vfxgb.protocols.smm.kernel import Cover, SecureKernel, dummy_features, too_small
+from vfxgb.protocols.smm.kernel import Cover, SecureKernel, dummy_features, too_small, uniform_features
 from vfxgb.protocols.smm.vectors import departure
 from vfxgb.protocols.smm2.active import draw_answerable, masked
 
@@ -42,7 +42,9 @@ def make(n: int, missing: float = 0.0, n_bins: tuple[int, ...] = (5, 9, 1), seed
 
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("twin", [False, True])
-@pytest.mark.parametrize("cover", [Cover(0, 0, 0, 1), Cover(6, 0, 0, 1), Cover(0, 5, 3, 0.5), Cover(14, 4, 0, 1)])
+@pytest.mark.parametrize(
+    "cover", [Cover(0, 0, 0, 1), Cover(6, 0, 0, 1), Cover(0, 5, 3, 0.5), Cover(14, 4, 0, 1), Cover(14, 4, 0, 1, True)]
+)
 def test_vectors_annihilate_all_columns(cover, missing, twin) -> None:
     """Figure 3: injected columns change nothing for the true ones. A twin feature makes M rank deficient (E34)."""
     matrix, M = make(300, missing, twin=twin)
@@ -152,6 +154,38 @@ def test_dummies_are_nested_and_as_dense_as_real_columns() -> None:
         assert (np.diff(shares) > 0).all()
         assert all(min(abs(share - other) for other in real.values()) < 0.03 for share in shares)
     assert len(dummy_features(matrix.bins, matrix.n_bins, 0, RANDOM)[1]) == 0
+
+
+@pytest.mark.parametrize("rows", [1, 8, 20_001])
+def test_uniform_dummies_are_fair_bits(rows) -> None:
+    bins, widths = uniform_features(rows, 30, RANDOM)
+    assert bins.shape == (30, rows)
+    assert widths.tolist() == [2] * 30
+    assert bins.max() <= 1
+    if rows > 8:
+        # 6 standard deviations of a mean of fair bits, and of the share in which two of them agree.
+        assert np.abs(bins.mean(axis=1) - 0.5).max() < 3 / np.sqrt(rows)
+        agree = (bins[:, None] == bins[None]).mean(axis=2)[np.triu_indices(30, 1)]
+        assert np.abs(agree - 0.5).max() < 3 / np.sqrt(rows)
+    assert uniform_features(rows, 0, RANDOM)[0].shape == (0, rows)
+
+
+def test_who_has_all_columns_tells_uniform_dummies_from_real_ones() -> None:
+    """Real columns are nested with others of their feature. So are dummies by thresholds; uniform ones never are."""
+
+    def nested(columns: np.ndarray) -> np.ndarray:
+        inside = (columns[:, None] <= columns[None]).all(axis=2)
+        return (inside | inside.T).sum(axis=1) > 1
+
+    matrix, _ = make(2_000, n_bins=(5, 9))
+
+    def thresholds(bins: np.ndarray, widths: np.ndarray) -> np.ndarray:
+        return np.array([own <= cut for own, width in zip(bins, widths, strict=True) for cut in range(width - 1)])
+
+    assert nested(thresholds(matrix.bins, matrix.n_bins)).all()
+    assert not nested(thresholds(*uniform_features(2_000, 12, RANDOM))).any()
+    dummies = thresholds(*dummy_features(matrix.bins, matrix.n_bins, 12, RANDOM))
+    assert nested(dummies).mean() > 0.5
 
 
 def test_a_party_without_candidates() -> None:

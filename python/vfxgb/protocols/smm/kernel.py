@@ -40,12 +40,16 @@ SPAN_TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class Cover:
-    """What covers M: `l1` dummy threshold columns M', `l2` columns Y of normal(mu, sigma)."""
+    """What covers M: `l1` dummy columns M', `l2` columns Y of normal(mu, sigma).
+
+    `uniform`: M' is of fair bits, as algorithm 5 is printed, and not of thresholds.
+    """
 
     l1: int
     l2: int
     mu: float
     sigma: float
+    uniform: bool = False
 
 
 def too_small(rows: int, columns: int, cover: Cover, rank: int) -> bool:
@@ -80,7 +84,10 @@ class SecureKernel:
         self._cover, self._random, self._threads = cover, random, matrix.threads
         self._key = random(KEY_BYTES)
         bins, n_bins, missing = matrix.merged()
-        dummies, widths = dummy_features(bins, n_bins, cover.l1, random)
+        if cover.uniform:
+            dummies, widths = uniform_features(matrix.rows, cover.l1, random)
+        else:
+            dummies, widths = dummy_features(bins, n_bins, cover.l1, random)
         self._bins = np.concatenate([bins, dummies])
         self._n_bins = np.concatenate([n_bins, widths])
         self._cells = basis_cells(self._n_bins, np.concatenate([missing, np.zeros(len(widths), dtype=np.bool_)]))
@@ -193,6 +200,18 @@ def dummy_features(
         count -= len(cuts)
     stacked = np.stack(bins) if bins else np.empty((0, real.shape[1]), dtype=np.uint16)
     return stacked, np.array(widths, dtype=np.int32)
+
+
+def uniform_features(rows: int, count: int, random: Random) -> tuple[NDArray[np.uint16], NDArray[np.int32]]:
+    """Bins uint16[count, rows] of features of two bins each, by fair bits: M' as it is printed, a column for each.
+
+    No two of them are nested and each is half ones, as thresholds of a real feature hardly ever are: who has found the
+    columns of M* tells them from those of M.
+    """
+    row_bytes = (rows + 7) // 8
+    packed = np.frombuffer(random(count * row_bytes), dtype=np.uint8).reshape(count, row_bytes)
+    bits = np.unpackbits(packed, axis=1, count=rows).astype(np.uint16)
+    return bits, np.full(count, 2, dtype=np.int32)
 
 
 def shared_cuts(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -1,6 +1,6 @@
 """Parameters of `smm2`."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
@@ -17,15 +17,23 @@ class Smm2Params(SmmParams, frozen=True, forbid_unknown_fields=True):
     A node of at most l + l1 + l2 + r rows is small, l being the candidates of the passive party.
     """
 
-    l1: Annotated[int, Meta(ge=0, le=1 << 14, description="The number of dummy threshold columns.")] = 20
+    l1: Annotated[int, Meta(ge=0, le=1 << 14, description="The number of dummy columns.")] = 20
     l2: Annotated[int, Meta(ge=0, le=1 << 14, description="The number of columns of normal numbers.")] = 20
     mu: Annotated[float, Meta(description="The mean of these normal numbers.")] = 0.0
     sigma: Annotated[float, Meta(gt=0, description="Their standard deviation.")] = 1.0
 
+    dummies: Annotated[
+        Literal["thresholds", "uniform"],
+        Meta(
+            description="How dummy columns are made: thresholds of values drawn from real features, or fair bits, as "
+            "the paper prints it, which can be told from real columns."
+        ),
+    ] = "thresholds"
+
     @property
     def cover(self) -> Cover:
         """The columns that cover M."""
-        return Cover(self.l1, self.l2, self.mu, self.sigma)
+        return Cover(self.l1, self.l2, self.mu, self.sigma, self.dummies == "uniform")
 
 
 def smm2_options(params: Smm2Params) -> EngineOptions:
