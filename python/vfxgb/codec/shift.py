@@ -14,13 +14,16 @@ larger sum wraps round and spoils the slot above it. Whoever encodes therefore c
 with `check_total`; no sum over some of them can be larger.
 """
 
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.codec.padded import PaddedSlots
+from vfxgb.errors import CapacityError
 
 
 @dataclass(frozen=True)
@@ -42,3 +45,30 @@ class ShiftCode(PaddedSlots):
         self.check_padding(sums)
         values = sums * self.resolution + counts[..., None] * self.s
         return np.rint(values / step).astype(np.int64)
+
+
+def choose_alpha_max(
+    rows: int, alpha: float, r: int = 30, padding: int = 2, condition: Literal["14", "15"] = "14"
+) -> float:
+    """The least alpha_max, so the finest step, for which a condition of the paper on sums of `rows` rows holds.
+
+        (14)  n ((2**r - 1) alpha / alpha_max + 1/2) < (2**padding - 1) 2**r
+        (15)  n alpha < alpha_max
+
+    By (14), with the corrected quantisation (E23), no sum can set all padding bits, so that none is refused. (15) is
+    what the paper proposes because it is simple: it keeps the padding bits at zero, but for what rounding adds (n/2
+    steps at most), and needs steps 2**padding - 1 times as large. Raises CapacityError if no alpha_max satisfies (14).
+    """
+    if condition == "15":
+        return math.nextafter(max(rows * alpha, alpha), math.inf)
+    room = (2**padding - 1) * 2**r - rows / 2
+    if room <= 0:
+        raise CapacityError(
+            f"choosing alpha_max: rounding alone adds up to {rows / 2:g} over {rows} rows, and r={r} with "
+            f"padding={padding} leaves {(2**padding - 1) * 2**r}; raise r or padding"
+        )
+    least = max(alpha, rows * alpha * (2**r - 1) / room)
+    # The condition is strict, and division rounds.
+    while not rows * ((2**r - 1) * alpha / least + 0.5) < (2**padding - 1) * 2**r:
+        least = math.nextafter(least, math.inf)
+    return least

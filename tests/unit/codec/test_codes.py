@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from vfxgb.codec.batchcrypt import BatchCryptCode
 from vfxgb.codec.exact import ExactCode
 from vfxgb.codec.plan import plan_slots
-from vfxgb.codec.shift import ShiftCode
+from vfxgb.codec.shift import ShiftCode, choose_alpha_max
 from vfxgb.errors import CapacityError
 
 
@@ -101,6 +101,44 @@ def test_shift_needs_the_count_of_the_bucket() -> None:
     right, wrong = (code.decode(sums, np.array([c]), step)[0, 0] * step for c in (count, n))
     assert abs(right) < 1
     assert wrong == pytest.approx(-182_000, abs=1)
+
+
+@given(
+    st.integers(1, 1 << 22),
+    st.floats(1e-3, 1e6),
+    st.integers(8, 40),
+    st.integers(1, 4),
+)
+def test_alpha_max_by_14_is_the_least_that_never_sets_all_padding_bits(
+    rows: int, alpha: float, r: int, padding: int
+) -> None:
+    most = (2**padding - 1) * 2**r
+    if rows / 2 >= most:
+        with pytest.raises(CapacityError, match="rounding alone adds up to"):
+            choose_alpha_max(rows, alpha, r, padding)
+        return
+    chosen = choose_alpha_max(rows, alpha, r, padding)
+    assert chosen >= alpha
+    code = ShiftCode(rows=rows, s=0.0, alpha=alpha, alpha_max=chosen, r=r, padding=padding)
+    largest = code.encode(np.array([[1, 1]]), alpha)[0, 0]
+    code.check_padding(np.array([rows * int(largest)]))
+
+    def holds(alpha_max: float) -> bool:
+        return rows * ((2**r - 1) * alpha / alpha_max + 0.5) < most
+
+    assert holds(chosen)
+    assert chosen == alpha or not holds(chosen * (1 - 1e-9))
+
+
+def test_alpha_max_of_the_papers_tables() -> None:
+    """The paper's 10^6 for 18,300 rows and 10^7 for 91,500 are eight and sixteen times what (14) asks for."""
+    assert choose_alpha_max(18_300, 20.0, condition="15") == pytest.approx(366_000)
+    assert choose_alpha_max(18_300, 20.0, r=30) == pytest.approx(122_000, rel=1e-5)
+    assert choose_alpha_max(91_500, 20.0, r=40) == pytest.approx(610_000, rel=1e-5)
+    # (15) leaves the padding bits at zero, but for rounding.
+    code = ShiftCode(rows=18_300, s=0.0, alpha_max=choose_alpha_max(18_300, 20.0, condition="15"))
+    most = 18_300 * int(code.encode(np.array([[20, 20]]), 1.0)[0, 0])
+    assert most < 2**code.r + 18_300 / 2
 
 
 def test_shift_flags_padding_of_ones_only() -> None:
