@@ -28,22 +28,37 @@ from vfxgb.errors import CapacityError
 
 @dataclass(frozen=True)
 class ShiftCode(PaddedSlots):
-    """Sums go over up to `rows` rows. `s` is the shift; `alpha`, `alpha_max`, `r` and `padding` are explained above."""
+    """Sums go over up to `rows` rows. `s` is the shift; `alpha`, `alpha_max`, `r` and `padding` are explained above.
+
+    `s_h`: the shift of hessians, None for that of gradients. The paper has one for each entry, and takes the same.
+    """
 
     s: float = -10.0
+    s_h: float | None = None
 
     counts = True
+
+    @property
+    def shifts(self) -> tuple[float, float]:
+        """Those of gradients and of hessians."""
+        return self.s, self.s if self.s_h is None else self.s_h
 
     def encode(self, pairs: NDArray[np.int64], step: float) -> NDArray[np.int64]:
         """Quantised values in [0, 2**r)."""
         values: NDArray[np.float64] = pairs.astype(np.float64) * step
-        return _native.codec.quantise_shifted(values, self.s, self.alpha, self.alpha_max, self.r)
+        quantised = [
+            _native.codec.quantise_shifted(
+                np.ascontiguousarray(values[..., which]), shift, self.alpha, self.alpha_max, self.r
+            )
+            for which, shift in enumerate(self.shifts)
+        ]
+        return np.stack(quantised, axis=-1)
 
     def decode(self, sums: NDArray[np.int64], counts: NDArray[np.int64] | None, step: float) -> NDArray[np.int64]:
         """Sums in fixed point, rounded. Raises CapacityError when padding reads all ones, as the paper wants it."""
         assert counts is not None  # noqa: S101 - `counts` says that they are needed
         self.check_padding(sums)
-        values = sums * self.resolution + counts[..., None] * self.s
+        values = sums * self.resolution + counts[..., None] * np.array(self.shifts)
         return np.rint(values / step).astype(np.int64)
 
 

@@ -92,6 +92,25 @@ def test_shift_comes_back_within_its_resolution() -> None:
         assert np.abs(found - [g[:count].sum(), h[:count].sum()]).max() <= bound
 
 
+def test_shift_of_its_own_for_hessians() -> None:
+    """With s = -1 for g and 0 for h, and alpha 2, the step is a tenth of that of the paper's numbers."""
+    rng = np.random.default_rng(1)
+    n, step = 3000, 2.0**-30
+    g, h = rng.uniform(-1, 1, n), rng.uniform(0, 0.25, n)
+    code = ShiftCode(rows=n, s=-1.0, s_h=0.0, alpha=2.0, alpha_max=choose_alpha_max(n, 2.0))
+    assert code.shifts == (-1.0, 0.0)
+    assert ShiftCode(rows=n, s=-3.0).shifts == (-3.0, -3.0)
+    slots = code.encode(pairs_of(g, h, step), step)
+    alone = [ShiftCode(rows=n, s=s, alpha=2.0, alpha_max=code.alpha_max) for s in code.shifts]
+    for which, own in enumerate(alone):
+        assert np.array_equal(slots[:, which], own.encode(pairs_of(g, h, step), step)[:, which])
+    found = code.decode(slots[:700].sum(axis=0)[None], np.array([700]), step)[0] * step
+    bound = 700 * code.resolution / 2 + step
+    assert np.abs(found - [g[:700].sum(), h[:700].sum()]).max() <= bound
+    paper = ShiftCode(rows=n, alpha_max=choose_alpha_max(n, 20.0))
+    assert paper.resolution == pytest.approx(10 * code.resolution)
+
+
 def test_shift_needs_the_count_of_the_bucket() -> None:
     """E27: with the count of all rows a bucket of 100 comes out wrong by n s."""
     n, count, step = 18_300, 100, 2.0**-30

@@ -18,7 +18,7 @@ Positive = Annotated[int, Meta(ge=1)]
 class BatchHeParams(HeParams, frozen=True, forbid_unknown_fields=True):
     """Those of HeParams, and how a pair of a gradient and a hessian becomes a plaintext.
 
-    `s`, `alpha`, `alpha_max`, `r` and `padding` matter for encoding='shift' and 'batchcrypt' alone.
+    `s`, `s_h`, `alpha`, `alpha_max`, `r` and `padding` matter for encoding='shift' and 'batchcrypt' alone.
     """
 
     encoding: Annotated[
@@ -29,6 +29,12 @@ class BatchHeParams(HeParams, frozen=True, forbid_unknown_fields=True):
         ),
     ] = "exact"
     s: Annotated[float, Meta(description="The shift, which is at most the least gradient.")] = -10.0
+    s_h: Annotated[
+        float | None,
+        Meta(
+            description="The shift of hessians, for encoding='shift'; None for that of gradients, as the paper has it."
+        ),
+    ] = None
     alpha: Annotated[float, Meta(gt=0, description="Shifted gradients are truncated here.")] = 20.0
     alpha_max: Annotated[float, Meta(gt=0, description="The range from 0 to here is quantised.")] = 1e6
     r: Annotated[int, Meta(ge=4, le=40, description="The number of bits of a quantised value.")] = 30
@@ -52,7 +58,7 @@ def batch_code(params: BatchHeParams, n_train: int, hessian_shift: int) -> PairC
     """The code that the parameters ask for."""
     slots = (n_train, params.alpha, params.alpha_max, params.r, params.padding)
     if params.encoding == "shift":
-        return ShiftCode(*slots, s=params.s)
+        return ShiftCode(*slots, s=params.s, s_h=params.s_h)
     if params.encoding == "batchcrypt":
         return BatchCryptCode(*slots)
     return exact_code(params, n_train, hessian_shift)
