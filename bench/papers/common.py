@@ -99,6 +99,12 @@ def choose(data: Loaded, rows: NDArray[np.int64]) -> Loaded:
     return Loaded(np.ascontiguousarray(data.X[rows]), data.y[rows], data.n_active, data.source)
 
 
+def choose_columns(data: Loaded, columns: Sequence[int]) -> Loaded:
+    """Some columns of a table, copied, in their order; the active party's are those that were its before."""
+    n_active = sum(column < data.n_active for column in columns)
+    return Loaded(np.ascontiguousarray(data.X[:, columns]), data.y, n_active, data.source)
+
+
 def facts() -> dict[str, str]:
     """Machine, versions and commit of a measurement."""
     return {"commit": "unknown"} | machine_facts() | {name: version(name) for name in NEEDED}
@@ -115,6 +121,14 @@ class Steps:
         """A step begins, which makes up `cost` of the total."""
         self._done += self._next
         self._next = cost
+        self._say(what)
+
+    def finish(self, what: str, cost: float = 1.0) -> None:
+        """A step has ended that made up `cost` of the total; for steps side by side, which do not begin in turn."""
+        self._done += cost
+        self._say(what)
+
+    def _say(self, what: str) -> None:
         left = ""
         if self._done:
             seconds = (time.perf_counter() - self._start) * (self._total - self._done) / self._done

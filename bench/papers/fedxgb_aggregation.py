@@ -6,7 +6,8 @@ writes fedxgb_aggregation.json, .md and .png to the folder `out`; parts that are
 
     table     one call of every aggregator, 500 users and 500 entries, N of the paper's 512 bits (which protect nothing)
               and of 2048; `masks` has no N
-    figures   `bcp` at the paper's size against users, entries and the share of users that drop out
+    figures   `bcp` at the paper's size of N and `masks`, against users (up to 1,000), entries and the share of users
+              that drop out
     memory    a call of 1,000 users and 1,000 entries, `masks` and `bcp`: peak memory of the process that is all of them
 
 As in the paper a plaintext holds one entry, except where "packed" is said, and set-up is not counted. Keys for single
@@ -28,8 +29,9 @@ from vfxgb.crypto.sizes import MIN_BITS
 from vfxgb.secagg import aggregator_names
 
 NAME = "fedxgb_aggregation"
-MINUTES = (0.5, 18.0)
+MINUTES = (1.0, 40.0)
 PARTS = ("table", "figures", "memory")
+FIGURE_ROWS = ("bcp", "masks")
 # Server s, user s, server MB, user MB, of table III.
 PAPER = {
     "bcp": (557.97, 3.03, 30.57, 0.12),
@@ -62,20 +64,24 @@ def table_part(bench: Bench, args: argparse.Namespace, rows: dict[str, Row]) -> 
 
 
 def figures_part(bench: Bench, args: argparse.Namespace, rows: dict[str, Row]) -> dict[str, Any]:
+    """Aggregator -> its results."""
+    return {label: figures_of(bench, args, rows[label]) for label in FIGURE_ROWS if label in rows}
+
+
+def figures_of(bench: Bench, args: argparse.Namespace, row: Row) -> dict[str, Any]:
     """Results against users (figures 5, 7) and entries (figures 6, 7); those of the fixed size are in both."""
-    row, bits = rows["bcp"], args.bits[0]
+    bits = args.bits[0] if row.keyed else None
     by_users: Results = []
-    ends = sorted({args.dropouts[0], args.dropouts[-1]})
     for users in sorted({*args.figure_users, args.users}):
         calls = [Call(args.entries, dropout) for dropout in args.dropouts]
         fixed = len(calls)
         if users == args.users:
             more = [entries for entries in args.figure_entries if entries != args.entries]
-            calls += [Call(entries, dropout) for entries in more for dropout in ends]
-        results = bench.ask(row, bits, users, calls)
+            calls += [Call(entries, dropout) for entries in more for dropout in args.dropouts]
+        results = bench.ask(row, bits or 0, users, calls)
         by_users += results[:fixed]
         if users == args.users:
-            by_entries = [r for r in results if r["dropout"] in ends]
+            by_entries = list(results)
     by_entries.sort(key=lambda result: (result["entries"], result["dropout"]))
     growth = {
         "users": growth_of(by_users, "users"),
@@ -143,7 +149,8 @@ def report(run: common.Run, document: dict[str, Any]) -> None:
     if "table" in document:
         conclude_table(run, document["table"]["results"])
     if "figures" in document:
-        conclude_figures(run, document["figures"]["results"])
+        for label, figures in document["figures"]["results"].items():
+            conclude_figures(run, label, figures)
 
 
 def write_table(run: common.Run, by_bits: dict[str, Any]) -> None:
@@ -165,7 +172,12 @@ def is_papers(result: dict[str, Any], bits: str) -> bool:
     return int(bits) == PAPER_BITS and (result["users"], result["entries"]) == PAPER_SIZE
 
 
-def write_figures(run: common.Run, figures: dict[str, Any]) -> None:
+def write_figures(run: common.Run, by_label: dict[str, Any]) -> None:
+    for label, figures in by_label.items():
+        write_figures_of(run, label, figures)
+
+
+def write_figures_of(run: common.Run, label: str, figures: dict[str, Any]) -> None:
     points = {
         (result["users"], result["entries"], result["dropout"]): result
         for result in figures["users"] + figures["entries"]
@@ -176,7 +188,8 @@ def write_figures(run: common.Run, figures: dict[str, Any]) -> None:
         cells += [f"{result['server received'] / 1e6:.2f}", f"{result['user seconds']:.3f}"]
         lines.append([*cells, f"{result['user sent'] / 1e6:.3f}", f"{result['user memory'] / 1e6:.2f}"])
     head = ["users", "entries", "dropped", "server s", "server MB in", "user s", "user MB out", "user memory MB"]
-    run.table(f"Figures 5 to 7: `bcp`, {figures['bits']} bits", head, lines, left=0)
+    bits = f", {figures['bits']} bits" if figures["bits"] else ""
+    run.table(f"Figures 5 to 7: `{label}`{bits}", head, lines, left=0)
     growth = ["Straight lines through what a user spends without dropouts:", ""]
     for size, fits in figures["growth"].items():
         time_fit, memory_fit = fits["user seconds"], fits["user memory"]
@@ -185,7 +198,7 @@ def write_figures(run: common.Run, figures: dict[str, Any]) -> None:
             f"the worst point is {time_fit['worst']:.0%} and {memory_fit['worst']:.0%} off"
         )
     run.text("\n".join(growth))
-    plot(run, figures)
+    plot(run, label, figures)
 
 
 def write_memory(run: common.Run, costs: dict[str, Any]) -> None:
@@ -198,7 +211,7 @@ def write_memory(run: common.Run, costs: dict[str, Any]) -> None:
     run.table("Memory: all users and the server in one process", head, lines)
 
 
-def plot(run: common.Run, figures: dict[str, Any]) -> None:
+def plot(run: common.Run, label: str, figures: dict[str, Any]) -> None:
     panels = (
         ("server seconds", 1, "server, s", "5a", "6a"),
         ("server received", 1e-6, "server, MB in", "5b", "6b"),
@@ -206,16 +219,16 @@ def plot(run: common.Run, figures: dict[str, Any]) -> None:
         ("user sent", 1e-6, "user, MB out", "7b", "7b"),
     )
     dropouts = sorted({result["dropout"] for result in figures["users"]})
-    with run.plot(NAME, 2, 4, (3.7, 3.2)) as axes:
+    with run.plot(f"{NAME}_{label}", 2, 4, (3.7, 3.2)) as axes:
         for line, size in zip(axes, ("users", "entries"), strict=True):
-            for axis, (key, scale, label, *names) in zip(line, panels, strict=True):
+            for axis, (key, scale, unit, *names) in zip(line, panels, strict=True):
                 for place, dropout in enumerate(dropouts):
                     points = [result for result in figures[size] if result["dropout"] == dropout]
                     if not points or (dropout and key.startswith("user")):
                         continue
                     x, y = [point[size] for point in points], [scale * point[key] for point in points]
                     axis.plot(x, y, label=f"{dropout:.0%} dropped", **common.line_style(place))
-                axis.set(xlabel=size, ylabel=label, title=f"figure {names[size == 'entries']}")
+                axis.set(xlabel=size, ylabel=unit, title=f"figure {names[size == 'entries']}")
                 axis.set_ylim(bottom=0)
         axes[0][0].legend(fontsize=7)
 
@@ -251,7 +264,7 @@ def conclude_table(run: common.Run, by_bits: dict[str, Any]) -> None:
         )
 
 
-def conclude_figures(run: common.Run, figures: dict[str, Any]) -> None:
+def conclude_figures(run: common.Run, label: str, figures: dict[str, Any]) -> None:
     """What the paper concludes from figures 5 to 7."""
     least, most = (pick(d for d in {r["dropout"] for r in figures["users"]}) for pick in (min, max))
     largest = max(result["users"] for result in figures["users"])
@@ -261,14 +274,14 @@ def conclude_figures(run: common.Run, figures: dict[str, Any]) -> None:
     run.found(
         "Users that drop out cost the server time and hardly any traffic.",
         seconds[most] > seconds[least] and received[most] < 1.1 * received[least],
-        f"{', '.join(words)}, of {largest} users.",
+        f"`{label}`: {', '.join(words)}, of {largest} users.",
     )
     for size, fits in figures["growth"].items():
         worst = max(fit["worst"] for fit in fits.values())
         run.found(
             f"What a user spends grows in a straight line with {size}.",
             worst < 0.2,
-            f"No point is more than {worst:.0%} off the line.",
+            f"`{label}`: no point is more than {worst:.0%} off the line.",
         )
 
 
@@ -283,7 +296,7 @@ def arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--users", type=int, default=500)
     parser.add_argument("--entries", type=int, default=500)
     parser.add_argument("--bits", type=int, nargs="+", default=[512, 2048], help="the figures take the first")
-    parser.add_argument("--figure-users", type=int, nargs="+", default=[100, 200, 500])
+    parser.add_argument("--figure-users", type=int, nargs="+", default=[100, 200, 500, 1000])
     parser.add_argument("--figure-entries", type=int, nargs="+", default=[100, 500, 1000])
     parser.add_argument("--dropouts", type=float, nargs="+", default=[0.0, 0.1, 0.2, 0.3])
     parser.add_argument("--memory-users", type=int, default=1000)

@@ -115,6 +115,10 @@ def test_steps_say_how_long_is_left(load: Loader, capsys: pytest.CaptureFixture[
     steps.begin("first", 3)
     steps.begin("second")
     assert capsys.readouterr().err.splitlines() == ["    0% first ...", "   75% second ..., about 0 s left"]
+    side_by_side = load("common").Steps(4)
+    side_by_side.finish("one", 1)
+    side_by_side.finish("two", 3)
+    assert [line[:11] for line in capsys.readouterr().err.splitlines()] == ["   25% one ", "  100% two "]
     assert [load("common").duration(seconds) for seconds in (99.6, 119.4, 150.0)] == ["100 s", "119 s", "2 min"]
 
 
@@ -128,6 +132,65 @@ def test_tables_are_generated_where_there_are_none(load: Loader, monkeypatch: py
     adult = load("fedxgb_accuracy").load("adult", quick=True)
     assert (adult.X.shape, adult.X_test.shape, set(adult.y)) == ((3_000, 14), (1_000, 14), {0, 1})
     assert adult.source.startswith("generated table in place of adult")
+
+
+def test_splits_of_the_papers_sizes(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VFXGB_DATA", raising=False)
+    data = load("batch_he_data")
+    whole = load("common").rows_of("default_credit")
+    one, again, other = (data.paper_split("default_credit", seed) for seed in (0, 0, 1))
+    assert (one.train.X.shape, one.test.X.shape, one.train.n_active) == ((18_300, 23), (5_699, 23), 5)
+    assert np.array_equal(one.train.X, again.train.X)
+    assert not np.array_equal(one.train.X, other.train.X)
+    # The first of the passive party's columns are the active one's here.
+    sorted_rows = np.sort(np.concatenate([one.train.X, one.test.X])[:, 0])
+    assert np.isin(sorted_rows, whole.X[:, whole.n_active]).all()
+    assert data.column_names("give_credit") == [f"column {place}" for place in range(10)]
+
+
+def test_columns_are_chosen_with_their_owners(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VFXGB_DATA", raising=False)
+    common = load("common")
+    data = common.rows_of("give_credit", 20)
+    part = common.choose_columns(data, [0, 3, 5, 9])
+    assert part.n_active == 2
+    assert np.array_equal(part.X, data.X[:, [0, 3, 5, 9]])
+
+
+def test_gaps_are_between_means_over_seeds_and_the_paper(load: Loader) -> None:
+    gap = load("batch_he_gap")
+    table_iv, table_iii = np.full((2, 4), 0.5), np.full(4, 0.7)
+    seeds = {
+        "default_credit": [np.full((2, 4), 0.6), np.full((2, 4), 0.8)],
+        "give_credit": [table_iii, table_iii + 0.2],
+    }
+    (found,) = gap.gaps({"one": seeds}, table_iv, table_iii).values()
+    assert found == (pytest.approx(0.2), pytest.approx(0.1))
+
+
+def test_the_finest_shift_holds_all_rows_of_a_case(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VFXGB_DATA", raising=False)
+    batch_he, data = load("batch_he"), load("common").rows_of("default_credit", 400)
+    case = batch_he.Case("", load("batch_he_data").Split(data, data), 2, 256, batch_he.DEFAULT_SHIFT)
+    chosen = batch_he.finest_shift(case)
+    assert (chosen["s"], chosen["s_h"], chosen["alpha"], chosen["r"]) == (-1.0, 0.0, 2.0, 30)
+    assert chosen["alpha_max"] == pytest.approx(400 * 2.0 / 3, rel=1e-6)
+    assert batch_he.fit(case, 1, "batch_he", {"key_bits": 256, "insecure": True, "encoding": "shift", **chosen}, None)
+
+
+def test_trainings_over_users_have_a_twin_that_nobody_hides(load: Loader) -> None:
+    accuracy = load("fedxgb_accuracy")
+    curve = {"accuracy": [0.8, 0.9], "loss": [0.3, 0.2]}
+    known = {"adult|0|0": curve, "adult|plain|0": dict(curve), "adult|0.3|0": curve, "adult|xgboost|0": curve}
+    assert accuracy.same_curves(known, "adult")
+    assert accuracy.kinds_of(known, "adult") == ["0", "0.3"]
+    known["adult|plain|0"]["loss"] = [0.3, 0.21]
+    assert not accuracy.same_curves(known, "adult")
+    masked, plain = (
+        accuracy.Training("adult", kind, 0, accuracy.TASKS["adult"], "masks", True) for kind in ("0", "plain")
+    )
+    assert masked.key == "adult|0|0"
+    assert masked.cost > 10 * plain.cost
 
 
 def test_users_vectors_add_up_to_the_sums_of_the_table(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
