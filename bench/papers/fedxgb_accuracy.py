@@ -39,6 +39,8 @@ from vfxgb.data.table import Table
 NAME = "fedxgb_accuracy"
 MINUTES = (1.0, 40.0)
 EVERY = 10
+# The paper's panels of accuracy and loss; adult and a9a are two forms of the same table.
+PANELS = {"adult": "ab", "a9a": "ab", "mnist": "cd"}
 XGBOOST = "xgboost"
 PLAIN = "plain"
 
@@ -271,7 +273,7 @@ def plot(run: common.Run, known: dict[str, Any], names: list[str]) -> None:
                     axis.plot(range(1, len(curve) + 1), curve, label=f"{float(kind):.0%} drop", **style)
                 curve = seeds_of(known, name, XGBOOST)[0][what]
                 axis.plot(range(1, len(curve) + 1), curve, "k--", label=XGBOOST, linewidth=1)
-                axis.set(title=f"figure 4{'abcd'[2 * column + row]}: {name}", xlabel="round", ylabel=f"test {what}")
+                axis.set(title=f"figure 4{PANELS[name][row]}: {name}", xlabel="round", ylabel=f"test {what}")
         axes[0][-1].legend(fontsize=8)
 
 

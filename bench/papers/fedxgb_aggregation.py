@@ -229,7 +229,7 @@ def plot(run: common.Run, label: str, figures: dict[str, Any]) -> None:
                     x, y = [point[size] for point in points], [scale * point[key] for point in points]
                     axis.plot(x, y, label=f"{dropout:.0%} dropped", **common.line_style(place))
                 axis.set(xlabel=size, ylabel=unit, title=f"figure {names[size == 'entries']}")
-                axis.set_ylim(bottom=0)
+                axis.set_ylim(0, 1.08 * axis.dataLim.y1)
         axes[0][0].legend(fontsize=7)
 
 
@@ -318,7 +318,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     run.use("random vectors")
     run.set(users=args.users, entries=args.entries, bits=args.bits, dropouts=args.dropouts)
     before = common.read_document(args.out, NAME)
-    parts = {part: before[part] for part in PARTS if part in before and before.get("quick", False) == args.quick}
+    # Parts of another commit may have another form, and a page is to be of one commit.
+    same = before.get("quick", False) == args.quick
+    parts = {p: before[p] for p in PARTS if same and before.get(p, {}).get("commit") == run.machine["commit"]}
     bench = Bench(args.threads, args.repetitions)
     settings = {key: value for key, value in vars(args).items() if key not in ("out", "parts")}
     # The table has one of the figures' points.

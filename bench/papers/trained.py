@@ -98,11 +98,14 @@ def time_per_tree(data: Loaded, protocol: str, params: dict[str, Any], trees: in
     model = model_of(data, protocol, params, trees, threads, random_state=0)
     model.fit(data.X, data.y, verbose=False, callbacks=[clock])
     assert_real_trees(model.model_.active_share, f"{protocol} {params} on {data.source}")
-    once = sum(model.timings_.seconds.get(name, 0.0) for name in ONCE_PHASES)
+    timings = model.timings_
+    once, once_cpu = (
+        sum(spent.get(name, 0.0) for name in ONCE_PHASES) for spent in (timings.seconds, timings.cpu_seconds)
+    )
     total = sum(traffic.total_bytes for traffic in model.traffic_.values())
     return {
         "seconds": (clock.wall - once) / trees,
-        "cpu": (clock.cpu - once) / trees,
+        "cpu": (clock.cpu - once_cpu) / trees,
         "megabytes": total / trees / 1e6,
         "trees": trees,
     }
