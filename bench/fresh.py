@@ -55,7 +55,7 @@ SHORT = {
 }
 # These have tables of large sizes, which no smaller run could stand for.
 LONG = {
-    "fedxgb_aggregation.json": 18,
+    "fedxgb_aggregation.json": 40,
     "scale_ot_shares.json": 30,
     "scale_sealed.json": 30,
     "scale.json": 180,

@@ -193,6 +193,20 @@ def test_trainings_over_users_have_a_twin_that_nobody_hides(load: Loader) -> Non
     assert masked.cost > 10 * plain.cost
 
 
+def test_a_training_with_many_users_has_the_curve_of_its_twin(
+    load: Loader, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("VFXGB_DATA", raising=False)
+    training = load("fedxgb_training")
+    monkeypatch.setattr(training, "QUICK_USERS", 6)
+    assert training.main(["--quick", "--threads", "1", "--out", str(tmp_path)]) == 0
+    results = json.loads((tmp_path / "fedxgb_training.json").read_text())["results"]
+    assert results["masks"]["log"] == results["plain"]["log"]
+    assert results["masks"]["bytes"] > results["plain"]["bytes"]
+    assert {"share", "mask", "unmask"} <= set(results["masks"]["at users"])
+    assert "*The model is that of sums that nobody hides.* **Yes.**" in capsys.readouterr().out
+
+
 def test_users_vectors_add_up_to_the_sums_of_the_table(load: Loader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VFXGB_DATA", raising=False)
     rows = load("fedxgb_stages").dealt(load("common").rows_of("adult", 300), users=7)
