@@ -58,7 +58,7 @@ class ShiftCode(PaddedSlots):
         """Sums in fixed point, rounded. Raises CapacityError when padding reads all ones, as the paper wants it."""
         assert counts is not None  # noqa: S101 - `counts` says that they are needed
         self.check_padding(sums)
-        values = sums * self.resolution + counts[..., None] * np.array(self.shifts)
+        values: NDArray[np.float64] = sums * self.resolution + counts[..., None] * np.array(self.shifts)
         return np.rint(values / step).astype(np.int64)
 
 
@@ -76,14 +76,15 @@ def choose_alpha_max(
     """
     if condition == "15":
         return math.nextafter(max(rows * alpha, alpha), math.inf)
-    room = (2**padding - 1) * 2**r - rows / 2
+    largest, bound = (1 << r) - 1, ((1 << padding) - 1) << r
+    room = bound - rows / 2
     if room <= 0:
         raise CapacityError(
             f"choosing alpha_max: rounding alone adds up to {rows / 2:g} over {rows} rows, and r={r} with "
-            f"padding={padding} leaves {(2**padding - 1) * 2**r}; raise r or padding"
+            f"padding={padding} leaves {bound}; raise r or padding"
         )
-    least = max(alpha, rows * alpha * (2**r - 1) / room)
+    least = max(alpha, rows * alpha * largest / room)
     # The condition is strict, and division rounds.
-    while not rows * ((2**r - 1) * alpha / least + 0.5) < (2**padding - 1) * 2**r:
+    while not rows * (largest * alpha / least + 0.5) < bound:
         least = math.nextafter(least, math.inf)
     return least
