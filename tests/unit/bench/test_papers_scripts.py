@@ -1,6 +1,7 @@
 """What the scripts of bench/papers share, and their own arithmetic, at the smallest sizes."""
 
 import argparse
+import dataclasses
 import importlib
 import json
 import sys
@@ -191,6 +192,19 @@ def test_trainings_over_users_have_a_twin_that_nobody_hides(load: Loader) -> Non
     )
     assert masked.key == "adult|0|0"
     assert masked.cost > 10 * plain.cost
+
+
+def test_figure_4_has_a_panel_for_each_table(load: Loader, args: argparse.Namespace, tmp_path: Path) -> None:
+    accuracy, common = load("fedxgb_accuracy"), load("common")
+    run = common.Run("fake", "A title", "figure 4", args)
+    curve = {"accuracy": [0.8, 0.9], "loss": [0.3, 0.2]}
+    tasks = {name: dataclasses.asdict(task) for name, task in accuracy.TASKS.items()}
+    runs = {f"{name}|{kind}|0": curve for name in tasks for kind in ("xgboost", "plain", "0", "0.3")}
+    accuracy.report(run, {"tasks": tasks, "runs": runs})
+    assert (tmp_path / "fedxgb_accuracy.png").is_file()
+    text = run.markdown(run.document({}))
+    assert "## a9a: 50 users, 100 rounds of depth 5, learning rate 0.1, 2 bins" in text
+    assert "**Yes.** Without drops accuracy and loss after every round are those" in text
 
 
 def test_a_training_with_many_users_has_the_curve_of_its_twin(
