@@ -92,7 +92,7 @@ def test_commands_of_trainings_are_those_that_the_files_were_made_with(monkeypat
         if not command.startswith("vfxgb bench train"):
             continue
         recorded = json.loads((RESULTS / name).read_text(encoding="utf-8"))["settings"]
-        for later in ("protocols", "shapes"):  # settings that are younger than some files
+        for later in ("protocols", "shapes", "paths"):  # settings that are younger than some files
             recorded.setdefault(later, [])
         words = command.replace("PROTOCOLS", ",".join(recorded["protocols"])).split()[1:]
         asked = {key: value for key, value in vars(build_parser("bench").parse_args(words)).items() if key in fields}
