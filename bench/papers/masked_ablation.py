@@ -22,7 +22,7 @@ from trained import BINS, DEPTH, PAPER_NAMES, RATE
 
 from vfxgb.errors import InsecureProtocolWarning
 
-MINUTES = (0.5, 8.0)
+MINUTES = (0.4, 5.0)
 TABLES: Sequence[str] = tuple(PAPER_NAMES)
 EPSILONS: Sequence[float] = (1.0, 2.0, 4.0, 8.0)
 # Of the active party. The paper does not say which it took.

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from vfxgb import VFXGBClassifier
-from vfxgb.bench.datasets import ACTIVE, Loaded, load
-from vfxgb.bench.real_trees import assert_real_trees
+from vfxgb.bench.datasets import ACTIVE, PASSIVE, Loaded, load
+from vfxgb.bench.real_trees import assert_real_trees, splits_by_party
 from vfxgb.bench.train.job import ONCE_PHASES
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
 
@@ -72,7 +72,7 @@ def curves(
     checked: bool = True,
     **others: Any,
 ) -> dict[str, Any]:
-    """Test AUC and log loss after each tree, and the seconds of the whole.
+    """Test AUC and log loss after each tree, the passive party's share of all splits, and the seconds of the whole.
 
     `checked`: whether every tree must have a split, which is not so where noise may well leave none.
     """
@@ -85,7 +85,10 @@ def curves(
     if checked:
         assert_real_trees(model.model_.active_share, f"{protocol} {params} on {data.train.source}")
     (log,) = model.evals_result_.values()
+    share = model.model_.active_share
+    splits = [sum(tree[party] for tree in splits_by_party(share.trees, share.parties)) for party in (ACTIVE, PASSIVE)]
     return {
+        "passive_splits": round(splits[1] / max(1, sum(splits)), 4),
         "auc": [round(value, 5) for value in log["auc"]],
         "logloss": [round(value, 5) for value in log["logloss"]],
         "seconds": seconds,

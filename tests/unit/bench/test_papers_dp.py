@@ -111,6 +111,7 @@ def test_curves_and_times_of_a_small_training() -> None:
     data = generate(300, (2, 2))
     both = trained.Part(data, data)
     curves = trained.curves(both, "plain", {}, 4, 0, 1)
+    assert 0 < curves["passive_splits"] < 1
     assert len(curves["auc"]) == len(curves["logloss"]) == 4
     assert curves["logloss"][-1] < curves["logloss"][0]
     times = trained.time_per_tree(data, "plain", {}, 3, 1)
@@ -264,6 +265,17 @@ def test_conclusions_about_adapted_noise_turn_with_the_numbers(run: common.Run, 
     every = "\n".join(findings(run))
     assert f"*Noise adapted to nodes corrects errors (section 6.3), epsilon 8.* **{answer}.**" in every
     assert "by advanced composition (section 6.2).* **No.**" in every
+
+
+def test_the_passive_partys_share_of_splits_is_told_for_masked(run: common.Run) -> None:
+    shares = {"0.5": 0.2, "8": 0.7}
+    measured = {f"adult|{dp.ROOT}|{e}|0": {"passive_splits": share} for e, share in shares.items()}
+    measured |= {f"adult|ldp|{e}|0": {"passive_splits": 0.4} for e in shares}
+    dp.passive_splits(run, measured)
+    text = run.markdown(run.document({}))
+    assert f"| adult | {dp.ROOT} | 0.20 | 0.70 |" in text
+    assert "| ldp |" not in text
+    assert "**Yes.** Its share of splits rises by +0.500 on adult" in text
 
 
 def test_cells_name_every_training_and_what_does_not_vary_once() -> None:
