@@ -33,8 +33,10 @@ class DataSet:
 
 
 # How nomao compares two places, by words and by numbers.
-_WORDS = ("intersect_min", "intersect_max", "levenshtein_sim", "trigram_sim", "levenshtein_term", "trigram_term")
-_WORDS += ("including", "equality")
+_WORDS = (
+    *("intersect_min", "intersect_max", "levenshtein_sim", "trigram_sim", "levenshtein_term", "trigram_term"),
+    *("including", "equality"),
+)
 _NUMBERS = ("diff", "levenshtein", "trigram", "equality")
 
 # Of the credit tables the active party has the columns of FATE's guest, which holds the label; of adult what an
