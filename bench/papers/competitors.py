@@ -1,12 +1,13 @@
 """The methods that papers/002 (MaskedXGBoost) compares, as protocols of ours, and what each spends its epsilon on.
 
-`METHODS` is the list of dp.py. What epsilon means is the method's: for a whole training where that is how a mechanism
-is used well, per tree or per message where the papers do it.
+`METHODS` is the list of dp.py, `WHOLE` that of its plot on a common axis. What epsilon means is the method's: for a
+whole training where that is how a mechanism is used well, per tree or per message where the papers do it.
 
 MaskedXGBoost is calibrated in two ways. `masked` and `masked_whole` follow theorem 2 to the letter: all gradients of a
-message are protected at once, which takes noise that drowns every sum (E42). `masked_per_row` protects one row of a
-message, which the paper does not say, but which takes far less noise: only sums over fewer than sigma2^2 rows drown.
-Neither holds against the passive party, which made the noise (E41).
+message are protected at once, which takes noise as large as the largest sums at the root (E42), and adapted to the rows
+of each node in the others (section 6.3); `masked_root` has the root's noise everywhere. `masked_per_row` protects one
+row of a message, which the paper does not say, but which takes far less noise: only sums over fewer than sigma2^2 rows
+drown. Neither holds against the passive party, which made the noise (E41).
 """
 
 import math
@@ -14,7 +15,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from vfxgb.protocols.masked.calibration import LOGISTIC_RANGE, calibrate, largest_ratio, theorem2_right
+from trained import DEPTH
+
+from vfxgb.protocols.masked.calibration import (
+    LOGISTIC_RANGE,
+    advanced_budget,
+    calibrate,
+    largest_ratio,
+    theorem2_right,
+)
 
 DELTA = 1e-3
 # papers/002's setting for the passive party, per message: theorem 3 covers no less than ln 2 (E43).
@@ -24,10 +33,16 @@ Params = dict[str, Any]
 
 @dataclass(frozen=True)
 class Settings:
-    """What every cell has in common."""
+    """What every cell of a table has in common. `candidates`: of the passive party, at each node."""
 
     rows: int
     trees: int
+    candidates: int = 1
+
+    @property
+    def messages(self) -> int:
+        """How many messages of the active party a row is in: one for each candidate, level and tree."""
+        return self.candidates * DEPTH * self.trees
 
 
 @dataclass(frozen=True)
@@ -64,7 +79,32 @@ def masked_per_row(epsilon: float, rows: int, passive: float = EPSILON_PASSIVE, 
     rho = largest_ratio(passive, 1.0 / rows, rows)
     energy = LOGISTIC_RANGE**2 / (theorem2_right(epsilon, delta) * math.sqrt(1 + 4 * rho))
     sigma2 = math.sqrt(energy)
-    return {"sigma1": sigma2 * math.sqrt(rho), "sigma2": sigma2, "C": 1.0, "W": 1, "insecure": True}
+    noise = {"sigma1": sigma2 * math.sqrt(rho), "sigma2": sigma2, "C": 1.0, "W": 1}
+    return {**noise, "noise_scale": "root", "insecure": True}
+
+
+def masked_root(epsilon: float, settings: Settings) -> Params:
+    """As `masked`, with the noise of the root in every node."""
+    return {**masked(epsilon, settings), "noise_scale": "root"}
+
+
+def masked_composed(epsilon: float, settings: Settings) -> Params:
+    """As `masked`, but epsilon is for all messages of the training together, by advanced composition (section 6.2)."""
+    rows = settings.rows
+    noise = calibrate(epsilon, DELTA, EPSILON_PASSIVE, 1.0 / rows, rows, releases=settings.messages)
+    return {**noise.params(), "insecure": True}
+
+
+def per_row_composed(epsilon: float, settings: Settings) -> Params:
+    """As `masked_per_row`, with epsilon for all messages that a row is in."""
+    each, delta = advanced_budget(epsilon, DELTA, settings.messages)
+    return masked_per_row(each, settings.rows, delta=delta)
+
+
+def laplace_composed(epsilon: float, settings: Settings) -> Params:
+    """FedXGBoost-LDP with epsilon for all trees, by basic or advanced composition, whichever leaves more for a tree."""
+    each, _ = advanced_budget(epsilon, DELTA, settings.trees)
+    return {"mechanism": "laplace", "order": 1, "epsilon": each}
 
 
 def masked_own(epsilon: float, settings: Settings) -> Params:  # noqa: ARG001 - as in Method
@@ -107,11 +147,28 @@ METHODS: dict[str, Method] = {
     "FederBoost, unbiased": Method(
         "federboost", "the same; `unbiased=True`", lambda epsilon, settings: {"epsilon": epsilon, "unbiased": True}
     ),
-    "masked": Method("masked", "each message, and does not hold (E41): theorems 2 and 3", masked),
+    "masked": Method(
+        "masked",
+        "each message, and does not hold (E41): theorems 2 and 3, noise adapted to the rows of each node",
+        masked,
+    ),
+    "masked, root noise": Method("masked", "the same, with the noise of the root in every node", masked_root),
     "masked, per row": Method(
         "masked",
         "each message, for one of its rows, and does not hold (E41)",
         lambda epsilon, settings: masked_per_row(epsilon, settings.rows),
     ),
     "masked, own noise": Method("masked", "the whole training, for labels: `active_noise`", masked_own),
+}
+# On a common axis: epsilon is for the whole training of the active party's secrets, delta DELTA.
+WHOLE: dict[str, Method] = {
+    "plain": METHODS["plain"],
+    "masked": Method("masked", "all gradients, and does not hold (E41): theorem 2 for all messages", masked_composed),
+    "masked, per row": Method(
+        "masked", "one row, and does not hold (E41): all messages that it is in", per_row_composed
+    ),
+    "FedXGBoost-LDP": Method("ldp", "the label of one row: Laplace noise in every tree", laplace_composed),
+    "XGBoost-LDP": METHODS["XGBoost-LDP"],
+    "masked, own noise": METHODS["masked, own noise"],
+    "ldp": METHODS["ldp"],
 }

@@ -18,8 +18,9 @@ import attacked
 import common
 import numpy as np
 from competitors import masked_whole
+from dp import grid, legend, panels
 from numpy.typing import NDArray
-from trained import part
+from trained import PAPER_NAMES, part
 
 from vfxgb.audit.auditor import view_of
 from vfxgb.audit.masked import roots
@@ -27,7 +28,7 @@ from vfxgb.bench.datasets import ACTIVE, DATA_SETS, PASSIVE, Loaded
 from vfxgb.errors import InsecureProtocolWarning
 
 MINUTES = (0.5, 3.0)
-TABLES: Sequence[str] = ("give_credit", "default_credit", "adult", "higgs")
+TABLES: Sequence[str] = tuple(PAPER_NAMES)
 PASSIVE_EPSILONS: Sequence[float] = (1.0, 2.0, 4.0, 8.0)
 ACTIVE_EPSILONS: Sequence[float] = (1.0, 8.0)
 EXAMPLE = "example 2"
@@ -116,8 +117,9 @@ def match_rows(cells: dict[str, dict[str, float]]) -> list[list[str]]:
 
 def draw(run: common.Run, results: Results, passive: Sequence[float], active: Sequence[float]) -> None:
     """A panel for each table: both attackers against the passive party's epsilon."""
-    with run.plot(run.name, 1, len(results), (3.8, 3.2)) as axes:
-        for axis, (name, cells) in zip(axes[0], results.items(), strict=True):
+    with run.plot(run.name, *grid(len(results)), (3.8, 3.2)) as axes:
+        for axis, name in panels(axes, list(results)):
+            cells = results[name]
             lines = [(who, epsilon) for who in (SMALLEST, LIKELIHOOD) for epsilon in active]
             for place, (who, epsilon) in enumerate(lines):
                 values = [cells[f"{p:g}|{epsilon:g}"][who] for p in passive]
@@ -126,7 +128,7 @@ def draw(run: common.Run, results: Results, passive: Sequence[float], active: Se
             axis.axhline(example, color="black", linewidth=1, linestyle=":", label=f"{LIKELIHOOD}, {EXAMPLE}")
             axis.axhline(PAPER_MOST, color="grey", linewidth=0.8, label="the paper's most")
             axis.set(title=name, xlabel="epsilon of the passive party", ylabel="entries right", ylim=(0.4, 1.03))
-        axes[0][-1].legend(fontsize=7, loc="center left", bbox_to_anchor=(1, 0.5))
+        legend(axes)
 
 
 def conclude(run: common.Run, results: Results, trees: int) -> None:
@@ -172,7 +174,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "Share of rows whose side of a candidate is found. Smallest sum: the paper's attacker, who knows how many rows "
         "go left, on one noise vector of candidates that halve the rows; chance: of a random set of that size. "
         "Likelihood: `masked-likelihood` of `vfxgb audit`, 60 rows, four candidates, the noise of all trees, as "
-        "balanced accuracy: chance is 0.5. Bank and Nomao are not at hand.",
+        "balanced accuracy: chance is 0.5.",
     )
     names, rows, trees = TABLES, 300, TREES
     passive, active = PASSIVE_EPSILONS, ACTIVE_EPSILONS

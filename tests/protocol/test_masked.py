@@ -15,9 +15,11 @@ from vfxgb.errors import NoGuaranteeError, ProtocolParameterError
 from vfxgb.params import TrainParams
 from vfxgb.protocols import make_protocol_params, protocol_by_name
 from vfxgb.protocols.masked.active import sphere
+from vfxgb.protocols.masked.calibration import calibrate, theorem2_epsilon
 from vfxgb.protocols.masked.messages import MaskedGradients, MaskedNoise, MaskedStart
 from vfxgb.protocols.masked.params import masked_options
-from vfxgb.protocols.masked.rows import places
+from vfxgb.protocols.masked.release import CLAIM_DELTA
+from vfxgb.protocols.masked.rows import places, squared_lengths
 from vfxgb.protocols.plain.messages import PlainGradients
 from vfxgb.protocols.scored.messages import ScoreLevel, ScoreRule
 from vfxgb.runtime.ledger import Ledger
@@ -132,12 +134,85 @@ def test_messages_hold_chunk_bytes_of_noise(make_problem, masked, messages) -> N
 
 @pytest.mark.parametrize("W", [1, 3])
 def test_factors_are_fresh_per_node_and_candidate(W) -> None:
-    drawn = sphere((6, 2), W, 5, 9.0)
+    drawn = sphere((6, 2), W, np.full(5, 9.0))
     assert np.allclose((drawn**2).sum(axis=2), 9.0)
     if W > 1:
         assert len(np.unique(drawn)) == drawn.size
     else:
         assert {-3.0, 3.0} == set(np.rint(drawn.ravel()).tolist())
+
+
+# Noise adapted to nodes.
+
+
+@pytest.mark.parametrize("W", [1, 3])
+def test_factors_of_a_node_have_its_length(W) -> None:
+    lengths = np.array([9.0, 0.0, 2.5, 1e-4])
+    assert np.allclose((sphere((6, 2), W, lengths) ** 2).sum(axis=2), lengths)
+
+
+def masked_params(**given: Any) -> Any:
+    return make_protocol_params(protocol_by_name("masked"), {"insecure": True, **given})
+
+
+def test_every_message_of_adapted_noise_has_the_epsilon_of_one_about_all_rows() -> None:
+    """Theorem 2 for each node, all of its rows on the left; with the root's C smaller nodes have a smaller epsilon."""
+    rows, start = 3_000, np.array([0, 3_000, 4_200, 4_200, 4_203])
+    noise = calibrate(2.0, CLAIM_DELTA, 1.0, 1 / rows, rows)
+    counts = np.diff(start)
+    for scale in ("node", "root"):
+        lengths = squared_lengths(masked_params(**noise.params(), noise_scale=scale), start, rows)
+        epsilons = [
+            theorem2_epsilon(4.0 * n / (C * noise.sigma2**2), CLAIM_DELTA)
+            for n, C in zip(counts, lengths, strict=True)
+            if n
+        ]
+        if scale == "node":
+            assert epsilons == pytest.approx([2.0] * 3)
+        else:
+            assert epsilons[0] == pytest.approx(2.0)
+            assert max(epsilons[1:]) < 1.3
+    assert squared_lengths(masked_params(C=5.0), np.array([0, 30, 30, 90]), 120) == pytest.approx([1.25, 0.0, 2.5])
+
+
+@pytest.mark.parametrize(("scale", "shrinks"), [("node", True), ("root", False)])
+def test_the_noise_of_a_level_follows_the_rows_of_its_nodes(scale, shrinks, make_problem, masked, messages) -> None:
+    """What is added to gradients is c b; c^2 is C, or C times a node's share of the rows."""
+    C = 1e8  # so that gradients vanish next to the noise
+    masked(make_problem("binary", n_estimators=1, max_depth=2), sigma1=1.0, sigma2=1.0, C=C, noise_scale=scale)
+    answers = [m for m in messages if isinstance(m, MaskedGradients)]
+    noise = {(m.depth, m.first): np.frombuffer(m.noise) for m in messages if isinstance(m, MaskedNoise)}
+    seen: dict[int, set[float]] = defaultdict(set)
+    for message in answers:
+        added = np.frombuffer(message.values).reshape(message.candidates, 2, -1)[:, 0]
+        vectors = noise[message.depth, message.first].reshape(message.candidates, -1)
+        large = np.abs(vectors) > 1
+        seen[message.depth] |= set(np.round(np.abs(added / vectors)[large] / np.sqrt(C), 3).tolist())
+    assert seen[0] == {1.0}
+    assert len(seen[1]) == (2 if shrinks else 1)
+    assert sum(factor**2 for factor in seen[1]) == pytest.approx(1.0, abs=0.01)  # shares of all rows, or C itself
+
+
+def test_what_active_noise_guarantees_does_not_depend_on_the_scale(make_problem) -> None:
+    """Nodes are made of gradients that have their noise already: their sizes cost nothing more."""
+    problem = make_problem("binary", n_estimators=2)
+    given = {"active_noise": "gaussian", "active_epsilon": 2.0, "active_delta": 1e-5}
+    totals = []
+    for scale in ("node", "root"):
+        _, accountant = accountant_of(problem, **given, noise_scale=scale)
+        claim, own = accountant.groups
+        assert claim[1].startswith("the gradients of a node's rows" if scale == "node" else "the gradients of all rows")
+        totals.append(accountant.total(*own))
+    assert totals[0] == totals[1]
+
+
+def test_adapted_noise_says_that_nodes_follow_from_labels(make_problem) -> None:
+    _, accountant = accountant_of(make_problem("binary", n_estimators=1))
+    (event,) = accountant.events
+    assert not event.holds
+    assert "takes a node's rows as given" in event.reason
+    _, accountant = accountant_of(make_problem("binary", n_estimators=1), noise_scale="root")
+    assert "as given" not in accountant.events[0].reason
 
 
 # The leak: known answer 18.
@@ -226,7 +301,7 @@ def test_both_guarantees_are_reported(make_problem) -> None:
         problem, active_noise="gaussian", active_epsilon=2.0, active_delta=1e-5, sigma1=0.1, sigma2=0.5
     )
     claim, own = accountant.groups
-    assert claim[1].startswith("the gradients of all rows")
+    assert claim[1].startswith("the gradients of a node's rows in one message")
     with pytest.raises(NoGuaranteeError, match="not valid against the passive party"):
         accountant.total(*claim)
     total = accountant.total(*own)
@@ -248,7 +323,8 @@ def test_without_active_noise_only_a_claim(make_problem) -> None:
 def test_gradients_are_released_once_a_round(make_problem, masked, messages) -> None:
     """What the passive party can compute is the same noisy g in every candidate and level, on the noise's lattice."""
     problem = make_problem("binary", n_estimators=1)
-    masked(problem, active_noise="gaussian", active_epsilon=1.0, active_delta=1e-5, sigma1=1.0, sigma2=1.0)
+    given = {"active_noise": "gaussian", "active_epsilon": 1.0, "active_delta": 1e-5}
+    masked(problem, **given, sigma1=1.0, sigma2=1.0, noise_scale="root")
     g, _ = leaked(messages, 1)
     (rule,) = [message for message in messages if isinstance(message, ScoreRule)]
     steps = g / rule.step
@@ -318,6 +394,7 @@ def test_consent_is_needed(make_problem, masked) -> None:
         {"W": 0},
         {"chunk_bytes": 0},
         {"order": 3},
+        {"noise_scale": "leaf"},
         {"active_noise": "laplace"},
         {"active_noise": "gaussian"},
         {"active_noise": "gaussian", "active_epsilon": 1.0, "active_delta": 1e-5, "precision_bits": 20},

@@ -1,15 +1,19 @@
 """What the attacks on `masked` share: the noise vectors and masked gradients of root nodes, read from a view."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.audit.nodes import NodeSet
 from vfxgb.audit.view import AttackerView
 from vfxgb.protocols.masked.messages import MaskedGradients, MaskedNoise
+from vfxgb.protocols.masked.params import MaskedParams
+from vfxgb.protocols.masked.rows import squared_lengths
 from vfxgb.transport.messages import unpack_array
 
 NEEDS = (MaskedNoise.TAG, MaskedGradients.TAG)
@@ -47,6 +51,13 @@ def roots(view: AttackerView, peer: str) -> Iterator[Root]:
     for tree, candidates in noise.items():
         stacked = {candidate: np.stack(listed, axis=1) for candidate, listed in candidates.items()}
         yield Root(nodes[tree], stacked, masked[tree])
+
+
+def factor_length(view: AttackerView, root: Root) -> float:
+    """The length of the secret factors at a root, which follows from public parameters and the number of its rows."""
+    params = msgspec.convert(view.setup.protocol_params, MaskedParams)
+    start = np.array([0, len(root.node.rows)])
+    return math.sqrt(float(squared_lengths(params, start, view.setup.n_train)[0]))
 
 
 def unmasked(root: Root) -> list[Floats]:

@@ -1,4 +1,4 @@
-"""Tables for `vfxgb bench train`: two credit tables split as FATE splits them, two more, or generated ones.
+"""Tables for `vfxgb bench train`: two credit tables split as FATE splits them, four more, or generated ones.
 
 The real tables are files of the folder VFXGB_DATA. Without them a generated table of the same shape stands in, and
 `Loaded.source` says so.
@@ -32,8 +32,16 @@ class DataSet:
     active: tuple[str, ...]
 
 
+# How nomao compares two places, by words and by numbers.
+_WORDS = (
+    *("intersect_min", "intersect_max", "levenshtein_sim", "trigram_sim", "levenshtein_term", "trigram_term"),
+    *("including", "equality"),
+)
+_NUMBERS = ("diff", "levenshtein", "trigram", "equality")
+
 # Of the credit tables the active party has the columns of FATE's guest, which holds the label; of adult what an
-# employer knows, of higgs what the detector measured.
+# employer knows, of higgs what the detector measured, of bank what the bank knows of its client; of nomao how the
+# entries compare as they were typed, the other what a geocoder makes of them.
 DATA_SETS = {
     "give_credit": DataSet(
         150_000,
@@ -57,6 +65,19 @@ DATA_SETS = {
         (
             *("lepton_pT", "lepton_eta", "lepton_phi", "missing_energy_magnitude", "missing_energy_phi"),
             *(f"jet_{jet}_{what}" for jet in range(1, 5) for what in ("pt", "eta", "phi", "btag")),
+        ),
+    ),
+    "bank": DataSet(45_211, 16, ("age", "job", "marital", "education", "default", "balance", "housing", "loan")),
+    "nomao": DataSet(
+        34_465,
+        118,
+        (
+            *(
+                f"{what}_{how}"
+                for what in ("clean_name", "city", "zip", "street", "website", "countryname")
+                for how in _WORDS
+            ),
+            *(f"{what}_{how}" for what in ("phone", "fax", "street_number") for how in _NUMBERS),
         ),
     ),
 }

@@ -14,7 +14,7 @@ PASSIVE = ["masked-difference", "masked-signs", "masked-regression", "masked-net
 ACTIVE = ["masked-minimal-sum", "masked-likelihood"]
 
 
-def findings(attacks, n=N, rounds=2, depth=2, **params) -> dict[tuple[str, str], Finding]:
+def findings(attacks, n=N, rounds=2, depth=2, subsample=1.0, **params) -> dict[tuple[str, str], Finding]:
     """(attack, target) -> its finding in the first round judged."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(n, 4)).astype(np.float32)
@@ -24,7 +24,13 @@ def findings(attacks, n=N, rounds=2, depth=2, **params) -> dict[tuple[str, str],
         for i, party in enumerate(("bank", "shop"))
     }
     settings = TrainParams(
-        objective="binary:logistic", n_estimators=rounds, max_depth=depth, max_bin=6, n_jobs=1, base_score=0.5
+        objective="binary:logistic",
+        n_estimators=rounds,
+        max_depth=depth,
+        max_bin=6,
+        n_jobs=1,
+        base_score=0.5,
+        subsample=subsample,
     )
     given = {"insecure": True, "sigma1": 3.0, "sigma2": 5.0, "C": 16.0, **params}
     result = fit_tables(tables, "bank", y, None, n, settings, protocol="masked", protocol_params=given, record=True)
@@ -43,6 +49,24 @@ def test_a_passive_party_recovers_gradients_and_labels(W) -> None:
     assert ("masked-signs", "gradients") in found if W == 1 else ("masked-signs", "gradients") not in found
     if W == 1:
         assert found["masked-signs", "gradients"].success == 1.0
+
+
+def test_signs_know_how_long_factors_are_at_a_root_of_sampled_rows() -> None:
+    """Half of the rows have half of C when noise is adapted, which the passive party can compute."""
+    for scale in ("node", "root"):
+        found = findings(["masked-signs"], C=1e8, noise_scale=scale, subsample=0.5)
+        assert found["masked-signs", "gradients"].success == 1.0
+
+
+def test_the_network_converges_and_finds_labels_under_noise_that_it_can_resolve() -> None:
+    """Noise of deviation 5 on gradients below 1; under noise of deviation 7000 it finds nothing, where others do."""
+    found = findings(["masked-network"], rounds=1, sigma1=0.9, sigma2=5.0, C=1.0)["masked-network", "labels"]
+    assert found.success > 0.9
+    assert "converged after" in found.detail
+    assert "not converged" not in found.detail
+    lost = findings(["masked-network", "masked-signs"], rounds=1, sigma1=1300.0, sigma2=7000.0, C=1.0)
+    assert lost["masked-network", "labels"].success < 0.7
+    assert lost["masked-signs", "labels"].success == 1.0
 
 
 def test_own_noise_of_the_active_party_stops_them() -> None:

@@ -8,7 +8,6 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ pytest.importorskip("xgboost", reason="the scripts compare")
 sys.path.insert(0, str(PAPERS))
 
 import attacked  # noqa: E402 - the folder of the scripts is not a package
+import cells  # noqa: E402
 import common  # noqa: E402
 import competitors  # noqa: E402
 import dp  # noqa: E402
@@ -29,6 +29,7 @@ import fedxgboost_time  # noqa: E402
 import masked_ablation  # noqa: E402
 import masked_labels  # noqa: E402
 import masked_splits  # noqa: E402
+import masked_sums  # noqa: E402
 import masked_theorem3  # noqa: E402
 import masked_time  # noqa: E402
 import masked_training  # noqa: E402
@@ -36,7 +37,11 @@ import trained  # noqa: E402
 
 from vfxgb.audit.attacks import masked_likelihood  # noqa: E402
 from vfxgb.bench.datasets import generate  # noqa: E402
+from vfxgb.errors import ProtocolParameterError  # noqa: E402
 from vfxgb.protocols.masked.calibration import theorem2_right  # noqa: E402
+from vfxgb.protocols.masked.passive import MaskedPassive  # noqa: E402
+
+SIGMA2 = 1e4
 
 SCRIPTS = (
     dp,
@@ -106,6 +111,7 @@ def test_curves_and_times_of_a_small_training() -> None:
     data = generate(300, (2, 2))
     both = trained.Part(data, data)
     curves = trained.curves(both, "plain", {}, 4, 0, 1)
+    assert 0 < curves["passive_splits"] < 1
     assert len(curves["auc"]) == len(curves["logloss"]) == 4
     assert curves["logloss"][-1] < curves["logloss"][0]
     times = trained.time_per_tree(data, "plain", {}, 3, 1)
@@ -114,16 +120,16 @@ def test_curves_and_times_of_a_small_training() -> None:
     assert times["megabytes"] > 0
 
 
-def test_attackers_that_know_the_noise_find_every_label_and_the_report_says_so(run: common.Run) -> None:
-    data = {"table": generate(200, (2, 2))}
-    results = masked_labels.measure(data, (1.0,), (1e-3,), 1, 1)
-    cell = results["table"]["theorem 2|1|0.001"]
+def test_attackers_that_know_the_noise_find_every_label_and_the_report_says_so(run: common.Run, tmp_path: Path) -> None:
+    results, networks = masked_labels.measure(["generated"], 200, (0.5,), (1e-3,), 1, tmp_path, 1)
+    cell = results["generated"]["theorem 2|0.5|0.001"]
     assert set(cell) == set(masked_labels.ATTACKS)
     assert all(cell[attack] == [1.0] for attack in masked_labels.ATTACKS if attack != masked_labels.NETWORK)
-    assert cell[masked_labels.NETWORK][0] < 0.75
+    assert len(networks) == 2
+    assert all("converged after" in text for text in networks)
     masked_labels.conclude(run, results)
     assert "*So the labels are safe.* **No.**" in findings(run)[1]
-    assert len(masked_labels.accuracy_rows(results["table"])) == len(results["table"])
+    assert len(masked_labels.accuracy_rows(results["generated"])) == len(results["generated"])
 
 
 def test_balanced_accuracy_does_not_reward_the_commoner_label() -> None:
@@ -238,7 +244,7 @@ def test_conclusions_about_training_turn_with_the_numbers(run: common.Run, high:
         }
     }
     masked_training.conclude(run, results, (0.5, 8.0))
-    assert f"(by theorem 2).* **{answer}.**" in findings(run)[0]
+    assert f"(noise of each node).* **{answer}.**" in findings(run)[0]
     rows = masked_training.table(results["adult"], (0.5, 8.0))
     assert rows[0] == ["plain", "0.9200", "0.9200"]
 
@@ -253,29 +259,135 @@ def test_conclusions_about_the_ablation_turn_with_the_numbers(run: common.Run, h
     assert len(masked_ablation.noise_rows(noises, 1_000)) == 4
 
 
-def test_cells_of_other_settings_or_parameters_are_not_taken_over() -> None:
-    settings = competitors.Settings(1_000, 5)
-    good = {"params": competitors.METHODS["ldp"].params(1.0, settings), "auc": 0.5}
-    cells = {"adult|ldp|1|0": good, "adult|ldp|2|0": good, "adult|gone|1|0": good}
-    document = {"settings": {"rows": 1_000, "trees": 5, "threads": 2}, "cells": cells}
-    assert list(dp.still_good(document, settings)) == ["adult|ldp|1|0"]
-    assert dp.still_good(document, competitors.Settings(1_000, 6)) == {}
-    assert dp.still_good({}, settings) == {}
+@pytest.mark.parametrize(("adapted", "answer"), [(0.8, "Yes"), (0.7, "No")])
+def test_conclusions_about_adapted_noise_turn_with_the_numbers(run: common.Run, adapted: float, answer: str) -> None:
+    known = {name: {"0.5": (0.6, 0.0, 5), "8": (0.7, 0.0, 5)} for name in competitors.METHODS}
+    known["masked"] = {"0.5": (0.6, 0.0, 5), "8": (adapted, 0.0, 5)}
+    whole = {name: {"8": (0.5 if name == "masked" else 0.6, 0.0, 5)} for name in competitors.WHOLE}
+    dp.conclude(run, {"adult": known}, {"adult": whole})
+    every = "\n".join(findings(run))
+    assert f"*Noise adapted to nodes corrects errors (section 6.3), epsilon 8.* **{answer}.**" in every
+    assert "by advanced composition (section 6.2).* **No.**" in every
 
 
-def test_cells_come_seed_by_seed_and_plain_once() -> None:
-    listed = list(dp.cells(("adult",), ("plain", "ldp"), 2, (1.0, 8.0)))
-    assert [cell[1:] for cell in listed[:3]] == [("plain", "1", "0"), ("ldp", "1", "0"), ("ldp", "8", "0")]
-    assert len(listed) == 6
+def test_the_passive_partys_share_of_splits_is_told_for_masked(run: common.Run) -> None:
+    shares = {"0.5": 0.2, "8": 0.7}
+    measured = {f"adult|{dp.ROOT}|{e}|0": {"passive_splits": share} for e, share in shares.items()}
+    measured |= {f"adult|ldp|{e}|0": {"passive_splits": 0.4} for e in shares}
+    dp.passive_splits(run, measured)
+    text = run.markdown(run.document({}))
+    assert f"| adult | {dp.ROOT} | 0.20 | 0.70 |" in text
+    assert "| ldp |" not in text
+    assert "**Yes.** Its share of splits rises by +0.500 on adult" in text
 
 
-def test_dp_measures_what_is_missing_and_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = generate(200, (2, 2))
-    monkeypatch.setattr(dp, "part", lambda name, rows: trained.Part(data, data))
-    args = SimpleNamespace(data=["adult"], methods=["plain", "ldp"], seeds=1, threads=1, minutes=1.0)
-    settings, path = competitors.Settings(200, 2), tmp_path / "dp.json"
-    first = dp.measure(args, settings, (1.0,), {}, path)
-    document = json.loads(path.read_text("utf-8"))
-    monkeypatch.setattr(dp, "curves", lambda *args: pytest.fail("measured again"))
-    assert dp.measure(args, settings, (1.0,), document, path) == first
-    assert dp.summary(first)["adult"]["ldp"]["1"][2] == 1
+def test_cells_name_every_training_and_what_does_not_vary_once() -> None:
+    sizes = {"adult": competitors.Settings(1_000, 5, 10)}
+    methods = {name: competitors.METHODS[name] for name in ("plain", "ldp", "masked")}
+    asked = dict(dp.wanted(sizes, 1_000, methods, (1.0, 8.0), 2))
+    assert list(asked) == [
+        "adult|plain|1|0",
+        *(f"adult|{name}|{epsilon}|{seed}" for name in ("ldp", "masked") for epsilon in (1, 8) for seed in (0, 1)),
+    ]
+    assert {one.protocol for key, one in asked.items() if "masked" in key} == {masked_sums.NAME}
+    assert len(set(asked.values())) == len({one.key for one in asked.values()}) == 9
+    own = dict(dp.itself({"adult": 500}, 5, 1))
+    assert [one.protocol for one in own.values()] == ["masked", masked_sums.NAME]
+    assert own["adult|itself|8|0"].cost > 5 * own["adult|sums|8|0"].cost
+
+
+def test_figures_share_trainings() -> None:
+    """Those of masked_training are among those of dp, so that they are not done again."""
+    sizes = {"adult": competitors.Settings(1_000, 60, 10)}
+    all_of_dp = set(dict(dp.wanted(sizes, None, competitors.METHODS, dp.EPSILONS, 5)).values())
+    drawn = set(dict(dp.wanted(sizes, None, masked_training.COMPARED, masked_training.EPSILONS, 5)).values())
+    assert drawn <= all_of_dp
+    assert masked_training.TREES == 60
+
+
+def test_what_is_kept_is_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = [cells.training("generated", 200, protocol, {}, 2, 0) for protocol in ("plain",)]
+    asked.append(cells.training("generated", 200, "masked", {"insecure": True, "sigma2": 0.5}, 2, 0))
+    first = cells.train(asked, tmp_path, 1)
+    assert len(first[asked[0]]["auc"]) == 2
+    monkeypatch.setattr(cells, "curves", lambda *args, **named: pytest.fail("trained again"))
+    assert cells.train(asked, tmp_path, 1) == first
+    with (tmp_path / cells.KEPT).open("a") as file:
+        file.write('{"state": "broken o')
+    assert cells.train(asked, tmp_path, 1) == first
+    monkeypatch.setattr(cells, "state", lambda: "another commit")
+    assert cells.kept(tmp_path) == {}
+
+
+def test_two_processes_find_what_one_finds(tmp_path: Path) -> None:
+    asked = [cells.training("generated", rows, "plain", {}, 2, 0) for rows in (200, 240)]
+    auc = [
+        {one.rows: found["auc"] for one, found in cells.train(asked, tmp_path / str(processes), processes).items()}
+        for processes in (1, 2)
+        if not (tmp_path / str(processes)).mkdir()
+    ]
+    assert auc[0] == auc[1]
+
+
+def test_sums_without_noise_that_stays_give_the_trees_of_masked() -> None:
+    data = generate(300, (2, 2))
+    both = trained.Part(data, data)
+    given = {"insecure": True, "sigma1": 1.0, "sigma2": 0.0}
+    own, sums = (trained.curves(both, name, given, 3, 0, 1, max_depth=3) for name in ("masked", masked_sums.NAME))
+    assert own["auc"] == sums["auc"]
+    with pytest.raises(ProtocolParameterError, match="wanted W=1 and order=2"):
+        trained.curves(both, masked_sums.NAME, {**given, "W": 2}, 1, 0, 1)
+
+
+@pytest.mark.parametrize("scale", ["node", "root"])
+def test_errors_of_sums_are_those_of_masked(scale: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over kappa of its node and candidate, the error of every sum is standard normal, by the protocol and by its sums.
+
+    Mean and variance within five standard errors; the errors of g and h of a candidate are equal but for their sign.
+    """
+    data = generate(400, (2, 2))
+    for passive in (MaskedPassive, masked_sums.SumsPassive):
+        ratios: list[np.ndarray] = []
+        own = passive._left_sums
+
+        def watched(self: Any, level: Any, index: int, own: Any = own, ratios: list[np.ndarray] = ratios) -> Any:
+            sums = own(self, level, index)
+            nodes = level.trees[index]
+            built = np.ascontiguousarray(nodes.nodes[nodes.build])
+            left, rows = self._counts(nodes, built)
+            usable = self._available(nodes, built, left, rows) & (left > 0)
+            C = rows / 400 if scale == "node" else np.ones_like(rows)
+            kappa = SIGMA2 * np.sqrt(left * C)
+            # The noise is far above any sum of gradients.
+            ratios.append((sums * self.step)[usable] / kappa[usable][:, None])
+            return sums
+
+        monkeypatch.setattr(passive, "_left_sums", watched)
+        name = "masked" if passive is MaskedPassive else masked_sums.NAME
+        given = {"insecure": True, "sigma1": 1e3, "sigma2": SIGMA2, "noise_scale": scale}
+        model = trained.model_of(data, name, given, 4, 1, max_depth=3, random_state=0)
+        model.fit(data.X, data.y, verbose=False)
+        errors = np.concatenate(ratios)
+        count = len(errors)
+        assert count > 300
+        assert abs(errors[:, 0].mean()) < 5 / np.sqrt(count)
+        assert abs((errors[:, 0] ** 2).mean() - 1) < 5 * np.sqrt(2 / count)
+        assert np.allclose(np.abs(errors[:, 0]), np.abs(errors[:, 1]), atol=1e-2)
+        assert 0.3 < (np.sign(errors[:, 0]) == np.sign(errors[:, 1])).mean() < 0.7
+
+
+def test_epsilon_of_a_whole_training_leaves_messages_little() -> None:
+    sizes = competitors.Settings(20_000, 60, 200)
+    assert sizes.messages == 200 * 6 * 60
+    one, whole = (competitors.METHODS["masked"].params(8.0, sizes), competitors.WHOLE["masked"].params(8.0, sizes))
+    assert whole["sigma2"] > 50 * one["sigma2"]
+    each = competitors.WHOLE["FedXGBoost-LDP"].params(8.0, sizes)["epsilon"]
+    assert 8.0 / 60 <= each < 1.0
+    assert competitors.METHODS["masked, root noise"].params(8.0, sizes) == {**one, "noise_scale": "root"}
+
+
+def test_candidates_are_cuts_and_twice_as_many_where_values_are_missing() -> None:
+    data = generate(300, (1, 2))
+    data.X[:, 1] = np.arange(300) % 4
+    data.X[:, 2] = np.where(np.arange(300) % 3 == 0, np.nan, np.arange(300) % 5)
+    assert dp.candidates_of(trained.Part(data, data)) == 3 + 2 * 4

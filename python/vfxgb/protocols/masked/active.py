@@ -1,7 +1,8 @@
 """The active party's side of `masked`: algorithm 2, information noising.
 
-For each candidate and node it draws c and d on the sphere of squared radius C in W dimensions and answers with
-g + sum c_k b_k and h + sum d_k b_k. Candidates come in chunks, their noise vectors one by one, added as they come.
+For each candidate and node it draws c and d on the sphere of squared radius C in W dimensions, C being that of the node
+(rows.py), and answers with g + sum c_k b_k and h + sum d_k b_k. Candidates come in chunks, their noise vectors one by
+one, added as they come.
 """
 
 import math
@@ -15,7 +16,7 @@ from vfxgb.contract import ActiveContext, ActiveLevel, Gradients, LevelNodes
 from vfxgb.errors import MessageError
 from vfxgb.protocols.masked.messages import VECTORS_AHEAD, MaskedAdded, MaskedGradients, MaskedNoise, MaskedStart
 from vfxgb.protocols.masked.params import MaskedParams
-from vfxgb.protocols.masked.rows import Place, level_rows, places
+from vfxgb.protocols.masked.rows import Place, level_rows, places, squared_lengths
 from vfxgb.protocols.receive import receive
 from vfxgb.protocols.scored.active import ScoredActive
 from vfxgb.transport.channel import Channel
@@ -61,7 +62,8 @@ class MaskedActive(ScoredActive):
         """Read the noise vectors of a chunk and answer them."""
         channel, threads = self._context.channels[party], self._context.threads
         order, rows = base.shape
-        factors = sphere((place.candidates, order), self._params.W, len(start) - 1, self._params.C)
+        lengths = squared_lengths(self._params, start, self._context.n_train)
+        factors = sphere((place.candidates, order), self._params.W, lengths)
         masked = np.empty((place.candidates, order, rows))
         for vector in range(self._params.W):
             noise = self._read_noise(channel, place, vector, rows)
@@ -83,8 +85,8 @@ class MaskedActive(ScoredActive):
         return noise
 
 
-def sphere(shape: tuple[int, int], W: int, nodes: int, C: float) -> NDArray[np.float64]:
-    """Uniform points on the sphere of squared radius C in W dimensions, float64[*shape, W, nodes]."""
-    drawn = _native.noise.random_normals(math.prod(shape) * W * nodes).reshape(*shape, W, nodes)
-    drawn *= math.sqrt(C) / np.sqrt((drawn**2).sum(axis=2, keepdims=True))
+def sphere(shape: tuple[int, int], W: int, C: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Uniform points on spheres of squared radius C[node] in W dimensions, float64[*shape, W, nodes]."""
+    drawn = _native.noise.random_normals(math.prod(shape) * W * len(C)).reshape(*shape, W, len(C))
+    drawn *= np.sqrt(C) / np.sqrt((drawn**2).sum(axis=2, keepdims=True))
     return drawn

@@ -80,8 +80,9 @@ def calibrate(
     `n`: rows. `n_left`: the most rows on the left of a candidate; all of them by default, which covers every candidate.
     `W`: noise vectors. `mu`: the range of gradients and hessians. `releases`: messages of the active party that share
     its budget, by advanced composition (section 2.3); the passive party's budget is always that of one message, as
-    theorem 3 cannot be composed to less than W ln 2 for each. The claim about the active party is false against the
-    passive party. Raises ProtocolParameterError where there is no solution.
+    theorem 3 cannot be composed to less than W ln 2 for each. The noise is that of a message about all n rows; one
+    about a node of fewer has the same epsilon with noise_scale="node", and a smaller one with "root". The claim about
+    the active party is false against the passive party. Raises ProtocolParameterError where there is no solution.
     """
     left = n if n_left is None else n_left
     least = W * math.log(2)

@@ -35,6 +35,14 @@ class MaskedParams(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         float, Meta(gt=0.0, le=1e12, description="The squared length of the active party's secret factors.")
     ] = 1.0
     W: Annotated[int, Meta(ge=1, le=4096, description="The number of noise vectors for a candidate.")] = 1
+    noise_scale: Annotated[
+        Literal["node", "root"],
+        Meta(
+            description="'node' adapts noise to nodes: in a node with a share s of the training rows the squared "
+            "length of the secret factors is s C, which is what theorem 2 asks for a message about these rows. 'root' "
+            "takes C, the noise that all rows together need, in every node."
+        ),
+    ] = "node"
     order: Order = 2
     chunk_bytes: Annotated[
         int,

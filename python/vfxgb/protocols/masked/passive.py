@@ -72,7 +72,7 @@ class MaskedPassive(ScoredPassive):
         nodes = level.trees[index]
         built = np.ascontiguousarray(nodes.nodes[nodes.build])
         rows, start = level_rows(self._trees[nodes.tree].in_memory, built)
-        available = self._available(nodes, built)
+        available = self._available(nodes, built, *self._counts(nodes, built))
         left = np.zeros((*available.shape, 2), dtype=np.int64)
         used = np.flatnonzero(available.any(axis=0))
         channel = self._context.channel
@@ -91,12 +91,13 @@ class MaskedPassive(ScoredPassive):
             self._read_sums(waiting.popleft(), start, available, left)
         return left
 
-    def _available(self, nodes: PassiveNodes, built: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """bool[len(built), c]: candidates with at least three rows on the left and one on the right."""
+    def _counts(self, nodes: PassiveNodes, built: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """(int64[len(built), c], int64[len(built), 1]): rows on the left of each candidate, and rows of each node."""
         context, candidates = self._context, self._candidates[nodes.tree]
         tree = self._trees[nodes.tree]
         if len(candidates) == 0 or len(built) == 0:
-            return np.zeros((len(built), len(candidates)), dtype=np.bool_)
+            nothing = np.zeros((len(built), len(candidates)), dtype=np.int64)
+            return nothing, nothing[:, :1]
         subset = None if len(tree.features) == context.bins.n_features else tree.features
         counts = _native.gbdt.histogram_counts(context.bins, tree.in_memory, built, subset, context.threads)
         rows = tree.in_memory.counts(built)[:, :1]
@@ -108,9 +109,17 @@ class MaskedPassive(ScoredPassive):
             None,
             context.threads,
         )[:, :, 0]
+        return left, rows
+
+    def _available(
+        self, nodes: PassiveNodes, built: NDArray[np.int32], left: NDArray[np.int64], rows: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """bool[len(built), c]: candidates with at least three rows on the left and one on the right."""
         available = (left >= LEAST_LEFT) & (left < rows)
+        if available.size == 0:
+            return available
         allowed = None if nodes.allowed is None else nodes.allowed[nodes.build]
-        other = candidates.available(built, allowed, tree.cuts)
+        other = self._candidates[nodes.tree].available(built, allowed, self._trees[nodes.tree].cuts)
         return available if other is None else available & other
 
     def _chunks(

@@ -29,6 +29,19 @@ def level_rows(
     return np.concatenate([np.zeros(0, dtype=np.int32), *parts]), start
 
 
+def squared_lengths(params: MaskedParams, start: NDArray[np.int64], n_train: int) -> NDArray[np.float64]:
+    """C of each node, float64[nodes]: the squared length of the active party's secret factors there.
+
+    The left side of theorem 2 is proportional to the rows of a message over C. With noise_scale="node" every message
+    therefore has the epsilon that one about all `n_train` training rows has at C. The passive parties know the rows
+    of every node, and so this number, too.
+    """
+    counts = np.diff(start)
+    if params.noise_scale == "root":
+        return np.full(len(counts), params.C)
+    return params.C * counts / n_train
+
+
 def places(
     round_index: int, depth: int, tree: int, count: int, start: NDArray[np.int64], params: MaskedParams
 ) -> Iterator[Place]:
