@@ -28,11 +28,15 @@ from vfxgb.estimator.data import EvalSet, read_cuts, read_eval_sets, stack_label
 from vfxgb.estimator.labels import encode_labels, find_classes
 from vfxgb.estimator.user_data import read_users
 from vfxgb.horizontal.dropout import make_dropout
-from vfxgb.horizontal.job import CutRules, EvalRows, Job
+from vfxgb.horizontal.job import CutRules, EvalRows, Job, PrivacyChoice
 from vfxgb.horizontal.server import SERVER
 from vfxgb.horizontal.settings import (
     REFUSED,
     CompareOver,
+    Delta,
+    DpColluding,
+    DpSplits,
+    Epsilon,
     EvalUsers,
     FineCells,
     HideAmong,
@@ -88,6 +92,10 @@ class UserEstimator(EstimatorBase):
         eval_users: EvalUsers = False,
         quantile_bits: QuantileBits = CutRules.bits,
         fine_cells: FineCells = CutRules.cells,
+        epsilon: Epsilon = None,
+        delta: Delta = PrivacyChoice.delta,
+        dp_splits: DpSplits = PrivacyChoice.splits,
+        dp_colluding: DpColluding = PrivacyChoice.colluding,
         n_estimators: int = D.n_estimators,
         max_depth: int = D.max_depth,
         learning_rate: float = D.learning_rate,
@@ -172,6 +180,7 @@ class UserEstimator(EstimatorBase):
             own["hide_among"],
             own["compare"],
             own["eval_users"],
+            _privacy(own),
         )
         dropout = make_dropout(own["dropout"], data.ids, params.max_depth, params.random_state)
         result = fit_users(rows, job, dropout, all_callbacks(callbacks, verbose))
@@ -215,6 +224,13 @@ class FedXGBClassifier(ClassifierPart, UserEstimator):
 @documented(TrainParams)
 class FedXGBRegressor(RegressorPart, UserEstimator):
     """Boosted trees over many users' rows, for numbers: reg:squarederror (default), count:poisson, a callable."""
+
+
+def _privacy(own: Mapping[str, Any]) -> PrivacyChoice | None:
+    """What was asked for by epsilon, delta, dp_splits and dp_colluding."""
+    if own["epsilon"] is None:
+        return None
+    return PrivacyChoice(own["epsilon"], own["delta"], own["dp_splits"], own["dp_colluding"])
 
 
 def _eval_rows(sets: Sequence[EvalSet], n_features: int) -> EvalRows:

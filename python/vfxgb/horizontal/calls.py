@@ -21,6 +21,7 @@ import numpy as np
 from vfxgb.errors import AggregationError, CohortError, MessageError
 from vfxgb.horizontal.job import Job
 from vfxgb.horizontal.messages import MetricTask, Plan, Received, ScaleTask, Task, Trees, write_task
+from vfxgb.horizontal.private_sums import PrivateSums
 from vfxgb.rows.sampling import random_words
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.timings import Timings
@@ -60,7 +61,7 @@ class Calls:
     by how many at least; `benched`: how often users were left out to hide one that had gone. `again`: whether to try a
     call once more that failed because too few users were left, given the seconds since it was tried first; nothing of
     such a call was opened. Its second argument: whether to wait briefly only, because there is another way to go on.
-    `note`: told (user, what happened to it).
+    `note`: told (user, what happened to it). `private`: what sums with noise are; None where they have none.
     """
 
     role: ServerRole
@@ -72,6 +73,7 @@ class Calls:
     job: Job
     again: Callable[[float, bool], bool] = give_up
     note: Callable[[int, str], None] = lambda user, what: None  # noqa: ARG005 - nobody listens
+    private: PrivateSums | None = None
     users: tuple[int, ...] = ()
     calls: int = 0
     smallest: int | None = None
@@ -154,6 +156,8 @@ class Calls:
 
         answer = self._checked(lambda: self._patient(attempt, needed))
         self.ledger.record(TOGETHER, "server", task, 0)
+        if self.private is not None:
+            self.private.record(task, task.entries(), self.ledger)
         self._count(frozenset(answer.users), protected or self.hide_among <= NOT_COMPARED)
         self._replace(answer.users)
         if protected and self._cohort is None:

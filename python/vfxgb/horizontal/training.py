@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from vfxgb.errors import AggregationError
 from vfxgb.horizontal.calls import PUBLISH, Calls, Clock, give_up
 from vfxgb.horizontal.job import Job
+from vfxgb.horizontal.private_sums import PrivateSums
 from vfxgb.horizontal.server import Server
 from vfxgb.model.file import save_share
 from vfxgb.model.shares import ActiveShare
@@ -96,7 +97,9 @@ def lead_users(
     """
     params, ledger = job.params, watch.ledger
     watch.timings, watch.costs = timings, exchange.costs
-    calls = Calls(role, exchange, watch.clock, ledger, n_users, timings, job, again, note)
+    plan = job.privacy_plan(n_users)
+    private = None if plan is None else PrivateSums(plan, job.read_aggregator()[0], n_users)
+    calls = Calls(role, exchange, watch.clock, ledger, n_users, timings, job, again, note, private)
     # Who has not read what was published cannot make a vector.
     exchange.leave_out(lambda stage, user: stage != PUBLISH and not (calls.knows_all(user) and calls.asks(user)))
     server = watch.server = Server(run.hex(), job, calls, resolve_threads(params.n_jobs))
