@@ -20,8 +20,10 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import numpy as np
 from msgspec import Meta
 
+from vfxgb.audit.report import AuditReport
+from vfxgb.audit.users import audit_users
 from vfxgb.described import documented
-from vfxgb.errors import ParameterError, PartiesError
+from vfxgb.errors import ParameterError, PartiesError, UnfittedError
 from vfxgb.estimator.base import EstimatorBase, ImportanceType, ObjectiveOfLabels, all_callbacks
 from vfxgb.estimator.classifier_regressor import ClassifierPart, RegressorPart
 from vfxgb.estimator.data import EvalSet, read_cuts, read_eval_sets, stack_labels
@@ -47,6 +49,8 @@ from vfxgb.horizontal.settings import (
     read_ranges,
 )
 from vfxgb.horizontal.simulation import UserRows, fit_users
+from vfxgb.horizontal.training import Watch
+from vfxgb.horizontal.transcript import TrueRows, UsersTranscript
 from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
 from vfxgb.secagg.base import Threshold
@@ -119,6 +123,12 @@ class UserEstimator(EstimatorBase):
         monotone_constraints: Mapping[str, int] | Sequence[int] | None = D.monotone_constraints,
         random_state: int = D.random_state,
         n_jobs: int | None = D.n_jobs,
+        record: Annotated[
+            bool,
+            Meta(
+                description="Everything that the server opens is kept in transcript_ for audit(), with all users' rows."
+            ),
+        ] = False,
         importance_type: ImportanceType = "gain",
         **unknown: Any,
     ) -> None:
@@ -183,7 +193,9 @@ class UserEstimator(EstimatorBase):
             _privacy(own),
         )
         dropout = make_dropout(own["dropout"], data.ids, params.max_depth, params.random_state)
-        result = fit_users(rows, job, dropout, all_callbacks(callbacks, verbose))
+        watch = Watch(transcript=_transcript(job, rows) if own["record"] else None)
+        result = fit_users(rows, job, dropout, all_callbacks(callbacks, verbose), watch)
+        self.transcript_ = watch.transcript
         self._keep(FittedModel(result.share, {}), result, layout, classes)
         self._ran = ("server", aggregator, aggregator_params)
         self.users_ = np.array(data.ids, dtype=object if isinstance(data.ids[0], str) else None)
@@ -202,6 +214,16 @@ class UserEstimator(EstimatorBase):
                 )
             given["threshold"] = own["threshold"]
         return given
+
+    def audit(self, attacks: Sequence[str] | None = None, seed: int = 0) -> AuditReport:
+        """Attack the recorded run as its server and say what it could have learned; see vfxgb.audit.users.
+
+        Raises UnfittedError unless fitted with record=True, UnknownNameError for an attack that does not exist.
+        """
+        transcript = getattr(self, "transcript_", None)
+        if transcript is None:
+            raise UnfittedError(f"auditing {type(self).__name__}: the fit was not recorded; set record=True, fit again")
+        return audit_users(transcript, attacks, seed)
 
     def export_xgboost(self, path: str | Path) -> None:
         """Write the model as XGBoost JSON, which xgboost.Booster loads and predicts the same with.
@@ -224,6 +246,18 @@ class FedXGBClassifier(ClassifierPart, UserEstimator):
 @documented(TrainParams)
 class FedXGBRegressor(RegressorPart, UserEstimator):
     """Boosted trees over many users' rows, for numbers: reg:squarederror (default), count:poisson, a callable."""
+
+
+def _transcript(job: Job, rows: Sequence[UserRows]) -> UsersTranscript:
+    """An empty transcript over these users' rows."""
+    choice = job.privacy
+    return UsersTranscript(
+        job.aggregator,
+        tuple(job.names),
+        None if choice is None else choice.epsilon,
+        None if choice is None else choice.delta,
+        [TrueRows(user.X, np.asarray(user.labels, dtype=np.float32)) for user in rows],
+    )
 
 
 def _privacy(own: Mapping[str, Any]) -> PrivacyChoice | None:

@@ -22,6 +22,7 @@ from vfxgb.errors import AggregationError, CohortError, MessageError
 from vfxgb.horizontal.job import Job
 from vfxgb.horizontal.messages import MetricTask, Plan, Received, ScaleTask, Task, Trees, write_task
 from vfxgb.horizontal.private_sums import PrivateSums
+from vfxgb.horizontal.transcript import UsersTranscript
 from vfxgb.rows.sampling import random_words
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.timings import Timings
@@ -62,6 +63,7 @@ class Calls:
     call once more that failed because too few users were left, given the seconds since it was tried first; nothing of
     such a call was opened. Its second argument: whether to wait briefly only, because there is another way to go on.
     `note`: told (user, what happened to it). `private`: what sums with noise are; None where they have none.
+    `transcript`: told of everything that is opened and published, where a simulation is recorded.
     """
 
     role: ServerRole
@@ -74,6 +76,7 @@ class Calls:
     again: Callable[[float, bool], bool] = give_up
     note: Callable[[int, str], None] = lambda user, what: None  # noqa: ARG005 - nobody listens
     private: PrivateSums | None = None
+    transcript: UsersTranscript | None = None
     users: tuple[int, ...] = ()
     calls: int = 0
     smallest: int | None = None
@@ -119,6 +122,8 @@ class Calls:
     def publish(self, message: Plan | Trees) -> None:
         """Send a message to every user, as soon as the user is there."""
         self._published.append(message)
+        if self.transcript is not None:
+            self.transcript.note_published(message)
         if self.job.compare == "tree" and isinstance(message, Trees) and message.changes_gradients():
             self._cohort = None
 
@@ -156,6 +161,8 @@ class Calls:
 
         answer = self._checked(lambda: self._patient(attempt, needed))
         self.ledger.record(TOGETHER, "server", task, 0)
+        if self.transcript is not None:
+            self.transcript.note_sum(data, answer)
         if self.private is not None:
             self.private.record(task, task.entries(), self.ledger)
         self._count(frozenset(answer.users), protected or self.hide_among <= NOT_COMPARED)
