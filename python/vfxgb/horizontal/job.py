@@ -171,6 +171,7 @@ class Job:
                 self.hide_among == NOT_COMPARED,
                 "a question that is repeated gets the same noise, so its sums must be over the same users",
             ),
+            "subsample": (params.subsample < 1.0, "which rows are drawn depends on how many there are"),
             "eval_users": (self.eval_users, "sums of losses have no bound that is known beforehand"),
             "missing_strategy other than 'learned'": (params.missing_strategy != "learned", "it is not planned"),
             "monotone_constraints and dp_splits='random'": (

@@ -46,8 +46,12 @@ class UserNoise:
         self._round = -1
         self._depths: dict[int, int] = {}
 
-    def protect(self, data: Bulk, task: Task, vector: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The vector of the task in `data` with this user's noise. Raises MessageError for what is not planned."""
+    def admit(self, data: Bulk, task: Task) -> Kind:
+        """Which release the task in `data` is. Raises MessageError for one that is not planned.
+
+        To be called before anything else is done with the task: splits that come with one that is refused must not
+        divide the rows of this user, or a row could be in two sums of a level.
+        """
         plan = self._plan
         kind = kind_of(task, plan)
         if kind is None or kind not in plan.releases:
@@ -59,9 +63,13 @@ class UserNoise:
         if digest not in self._answered:
             self._check(kind, task)
             self._answered.add(digest)
+        return kind
+
+    def add(self, data: Bulk, kind: Kind, vector: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The exact vector of a task that was admitted, with this user's noise."""
         if kind in ("count", "cells"):
             vector = vector << GRID_BITS
-        noise: NDArray[np.int64] = plan.noise(kind).draw(len(vector), noise_key(self._seed, bytes(data)))
+        noise: NDArray[np.int64] = self._plan.noise(kind).draw(len(vector), noise_key(self._seed, bytes(data)))
         noise += vector
         return noise
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.horizontal.messages import Task
+from vfxgb.horizontal.messages import LevelTask, Task
 from vfxgb.horizontal.noise import kind_of
 from vfxgb.horizontal.privacy import ONE, Kind, PrivacyPlan
 from vfxgb.runtime.ledger import Ledger
@@ -39,10 +39,11 @@ class PrivateSums:
         )
 
     def record(self, task: Task, n_entries: int, ledger: Ledger) -> None:
-        """Enter the release that a sum was."""
+        """Enter the releases that a sum was: one for every tree that it was about."""
         kind = kind_of(task, self.plan)
         assert kind is not None  # noqa: S101 - users answer nothing else
-        ledger.privacy.add(self.plan.event(kind, int(getattr(task, "round", -1)), n_entries, self.reason))
+        event = self.plan.event(kind, int(getattr(task, "round", -1)), n_entries, self.reason)
+        ledger.privacy.add(*[event] * (len(task.trees) if isinstance(task, LevelTask) else 1))
 
     def deviation(self, kind: Kind, column: int = 0) -> float:
         """Standard deviation of the noise in a sum over all users, in units of what is summed."""

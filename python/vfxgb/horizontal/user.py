@@ -124,7 +124,8 @@ class User:
         task = read_task(data)
         if self._noise is None:
             return self._exact(task, data)
-        return self._noise.protect(data, task, self._exact(task, data))
+        kind = self._noise.admit(data, task)
+        return self._noise.add(data, kind, self._exact(task, data))
 
     def _exact(self, task: Task, data: memoryview) -> NDArray[np.int64]:
         if isinstance(task, LevelTask):
@@ -264,6 +265,8 @@ class User:
         for output in range(self._objective.n_outputs):
             pairs = self._encoded(output, FixedPoint(GRID_BITS, 1.0))
             partition = rows.grow(output, [])
+            if not partition.has(root):
+                raise MessageError(f"{self._name}, summing hessians: asked for them after splits, wanted it before")
             sums += _native.gbdt.histogram(rows.bins, partition, root, pairs, None, self._threads)[0, :, 1]
         return sums
 

@@ -17,6 +17,7 @@ from vfxgb.horizontal.messages import (
     HessianTask,
     LevelTask,
     MetricTask,
+    Plan,
     ScaleTask,
     StartTask,
     TreeTask,
@@ -147,7 +148,7 @@ def test_noise_is_as_large_as_planned(monkeypatch) -> None:
     """Sums with noise less the exact ones of the same questions: over the standard deviation of the plan."""
     answers: list[tuple[bytes, np.ndarray]] = []
     exact: dict[bytes, np.ndarray] = {}
-    call, protect = Calls.sum, UserNoise.protect
+    call, add = Calls.sum, UserNoise.add
 
     def spy(self: Calls, task: Any, needed: bool = True) -> Any:
         data = write_task(task)  # the grower goes on adding levels to it
@@ -155,13 +156,13 @@ def test_noise_is_as_large_as_planned(monkeypatch) -> None:
         answers.append((data, answer.sums))
         return answer
 
-    def note(self: UserNoise, data: Any, task: Any, vector: np.ndarray) -> np.ndarray:
-        scaled = vector * ONE if isinstance(task, CountTask | CellTask) else vector
+    def note(self: UserNoise, data: Any, kind: Any, vector: np.ndarray) -> np.ndarray:
+        scaled = vector * ONE if kind in ("count", "cells") else vector
         exact[bytes(data)] = exact.get(bytes(data), 0) + scaled
-        return protect(self, data, task, vector)
+        return add(self, data, kind, vector)
 
     monkeypatch.setattr(Calls, "sum", spy)
-    monkeypatch.setattr(UserNoise, "protect", note)
+    monkeypatch.setattr(UserNoise, "add", note)
     clf = fit(threshold=1.0, max_depth=5, fine_cells=256)
     settings = PrivacySettings(epsilon=20.0, delta=1e-5, splits="histogram", honest=N_USERS, cut_calls=1, start=True)
     params = TrainParams(objective="binary:logistic", n_estimators=4, max_depth=5)
@@ -221,8 +222,10 @@ def test_models_learn_and_users_may_leave(splits: str) -> None:
 
 
 def test_several_classes() -> None:
-    clf = fit(CLASSES, epsilon=300.0, n_estimators=6)
+    clf = fit(CLASSES, aggregator="masks", epsilon=300.0, n_estimators=6)
     assert clf.score(X, CLASSES) > 0.6
+    # A call is about the trees of all classes, and a release of each.
+    assert 250.0 < clf.ledger_.privacy.total("server", composition="gaussian").epsilon_total <= 300.0
 
 
 def test_noise_for_users_that_collude() -> None:
@@ -249,7 +252,8 @@ def noise_of(plan: PrivacyPlan) -> UserNoise:
 
 
 def ask(noise: UserNoise, task: Any, entries: int | None = None) -> np.ndarray:
-    return noise.protect(memoryview(write_task(task)), task, np.zeros(entries or task.entries(), dtype=np.int64))
+    data = memoryview(write_task(task))
+    return noise.add(data, noise.admit(data, task), np.zeros(entries or task.entries(), dtype=np.int64))
 
 
 def level(depth: int, levels: int, features: Any = EMPTY, **other: Any) -> LevelTask:
@@ -327,6 +331,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "splits": ({"dp_splits": "best"}, "dp_splits"),
     "colluding": ({"dp_colluding": 5}, "dp_colluding=5 with sums over at least 5"),
     "sets not compared": ({"hide_among": 1}, "hide_among=1: a question that is repeated gets the same noise"),
+    "subsample": ({"subsample": 0.5}, "epsilon cannot be had with subsample: which rows are drawn depends on how many"),
     "losses": ({"eval_users": True}, "epsilon cannot be had with eval_users"),
     "missing": ({"missing_strategy": "probabilistic"}, "missing_strategy other than 'learned'"),
     "monotone": ({"monotone_constraints": (1, 0, 0, 0), "dp_splits": "random"}, "have no direction"),
@@ -372,3 +377,41 @@ def test_candidates_have_equal_shares_of_the_hessian(count: int) -> None:
 def test_candidates_of_columns_without_hessians_or_cuts() -> None:
     assert spaced(np.zeros(9), 4).tolist() == [0, 2, 4, 7]
     assert spaced(np.ones(1), 4).tolist() == []
+
+
+def test_splits_of_a_task_that_is_refused_divide_no_rows() -> None:
+    """A lying server: splits come with a refused task, then a child is asked for as if it were of the level above."""
+    plan = plan_of(n_features=4)
+    user = User(3, X[:50], Y[:50].astype(np.float32), None, UserSettings(Logistic(), 1.0, 0, privacy=plan))
+    cuts = [np.array([0.0], np.float32)] * 4
+    user.read(
+        Plan(
+            n_cuts=pack_array(np.ones(4, np.int32)),
+            cuts=pack_array(np.concatenate(cuts)),
+            has_missing=pack_array(np.array([0b1000], np.uint8)),
+            start=pack_array(np.zeros(1)),
+        )
+    )
+
+    def ask_user(depth: int, levels: int, node: int, entries: int = 12, bits: int = 20) -> np.ndarray:
+        splits = [[[0, 1, 0, 0, 1]], [[1, 3, 1, 0, 1], [2, 5, 1, 0, 1]]][:levels]
+        tree = TreeTask(
+            tree=0,
+            levels=[pack_array(np.array(rows, np.int32)) for rows in splits],
+            nodes=pack_array(np.array([node], np.int32)),
+            features=EMPTY,
+            allowed=EMPTY,
+        )
+        task = LevelTask(round=0, depth=depth, exponent=0, bits=bits, n_entries=entries, trees=[tree])
+        return user.vector(memoryview(write_task(task)))
+
+    assert len(ask_user(1, 1, 1)) == 12
+    with pytest.raises(MessageError, match="with 30 bits"):
+        ask_user(2, 2, 3, bits=30)
+    with pytest.raises(MessageError, match="not open"):
+        ask_user(1, 1, 3)
+    assert len(ask_user(2, 2, 4)) == 12
+    with pytest.raises(MessageError, match="no level that is behind"):
+        ask_user(1, 1, 5)
+    with pytest.raises(MessageError, match="asked for 'hessians'"):
+        user.vector(memoryview(write_task(HessianTask(round=0, n_entries=8))))
