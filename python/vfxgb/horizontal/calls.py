@@ -26,7 +26,7 @@ from vfxgb.horizontal.transcript import UsersTranscript
 from vfxgb.rows.sampling import random_words
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.timings import Timings
-from vfxgb.secagg.base import SETUP, Aggregate, Exchange, ServerRole, accept_any, collect, require_users
+from vfxgb.secagg.base import SETUP, Accept, Aggregate, Exchange, ServerRole, accept_any, collect, require_users
 from vfxgb.secagg.guard import NOT_COMPARED
 
 T = TypeVar("T")
@@ -146,7 +146,7 @@ class Calls:
             self._deliver()
             cohort = self._asking = self._cohort if protected else None
             spares = sorted(set(self.users) - set(self._team)) if cohort is None else []
-            accept = accept_any if cohort is None else self._require_cohort
+            accept = self._with_noise(accept_any if cohort is None else self._require_cohort)
             try:
                 with self.timings.phase("sum over users"):
                     # The whole team, so that thresholds do not shrink with it; who is away does not answer.
@@ -174,6 +174,18 @@ class Calls:
     def asks(self, user: int) -> bool:
         """Whether the call under way is for this user: it is in the cohort, if there is one."""
         return self._asking is None or user in self._asking
+
+    def _with_noise(self, accept: Accept) -> Accept:
+        """The same, and that the users make enough noise where sums have noise."""
+        private = self.private
+        if private is None:
+            return accept
+
+        def both(users: Sequence[int]) -> None:
+            accept(users)
+            private.require(users)
+
+        return both
 
     def _require_cohort(self, users: Sequence[int]) -> None:
         """Raise CohortError unless the whole cohort is there."""

@@ -4,12 +4,14 @@ A count may come out negative, and a cell without rows may seem to have some. Wh
 nothing but the sum and public numbers, so it costs nothing more.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.errors import AggregationError
 from vfxgb.horizontal.messages import LevelTask, Task
 from vfxgb.horizontal.noise import kind_of
 from vfxgb.horizontal.privacy import ONE, Kind, PrivacyPlan
@@ -44,6 +46,15 @@ class PrivateSums:
         assert kind is not None  # noqa: S101 - users answer nothing else
         event = self.plan.event(kind, int(getattr(task, "round", -1)), n_entries, self.reason)
         ledger.privacy.add(*[event] * (len(task.trees) if isinstance(task, LevelTask) else 1))
+
+    def require(self, users: Sequence[int]) -> None:
+        """Raise AggregationError for a sum over so few users that they make too little noise."""
+        if len(users) < self.plan.settings.honest:
+            raise AggregationError(
+                f"summing over users: the vectors of {len(users)} users are there, wanted {self.plan.settings.honest}, "
+                "for whom noise is planned; nothing was opened. Try again when more users are there, or begin a run "
+                "with a smaller threshold"
+            )
 
     def deviation(self, kind: Kind, column: int = 0) -> float:
         """Standard deviation of the noise in a sum over all users, in units of what is summed."""

@@ -8,7 +8,7 @@ import pytest
 
 from vfxgb import FedXGBClassifier, FedXGBRegressor
 from vfxgb.dp import Accountant
-from vfxgb.errors import DpError, MessageError, NoGuaranteeError, ParameterError
+from vfxgb.errors import AggregationError, DpError, MessageError, NoGuaranteeError, ParameterError
 from vfxgb.horizontal import user as user_module
 from vfxgb.horizontal.calls import Calls
 from vfxgb.horizontal.messages import (
@@ -415,3 +415,16 @@ def test_splits_of_a_task_that_is_refused_divide_no_rows() -> None:
         ask_user(1, 1, 5)
     with pytest.raises(MessageError, match="asked for 'hessians'"):
         user.vector(memoryview(write_task(HessianTask(round=0, n_entries=8))))
+
+
+def test_too_few_users_for_the_noise_open_nothing() -> None:
+    """Four of six users came, for whom noise is planned: three would do for the aggregator, and make too little."""
+
+    def away(round_index: int, depth: int, stage: str, user: int) -> bool:
+        del depth, stage
+        return user > 3 or (user == 3 and round_index > 0)
+
+    settings = {"aggregator": "masks", "threshold": 0.6, "hide_among": 2, "dropout": away}
+    assert fit(epsilon=None, **settings).model_.n_rounds == 4
+    with pytest.raises(AggregationError, match="vectors of 3 users are there, wanted 4, for whom noise is planned"):
+        fit(**settings)
