@@ -9,8 +9,9 @@ Each user has rows of its own; the server, which has none but eval sets, learns 
 training have XGBoost's names, defaults and meanings (vfxgb.params); `help(FedXGBClassifier)` lists all.
 
 After fit: model_, ledger_, traffic_, timings_, evals_result_, best_iteration_, best_score_, users_ (their ids),
-n_features_in_, feature_names_in_ (if X has names), feature_importances_, and classes_ of the classifier. A training
-that ends early because too few users are left, or by Ctrl-C, leaves these too, with the rounds that were finished.
+n_features_in_, feature_names_in_ (if X has names), feature_importances_, transcript_ (if recorded), and classes_ of the
+classifier. A training that ends early because too few users are left, or by Ctrl-C, leaves these too, with the rounds
+that were finished.
 """
 
 from collections.abc import Mapping, Sequence
