@@ -64,4 +64,7 @@ def release_pairs(
 def perturb_replay(
     mechanism: str, parameters: list[int], values: NDArray[np.int64], words: NDArray[np.uint64]
 ) -> tuple[NDArray[np.int64], int]:
-    """The same draws from the given random words, and how many of them were used: for tests."""
+    """The same draws from the given random words, and how many of them were used: noise that can be made again.
+
+    ValueError if there are too few.
+    """

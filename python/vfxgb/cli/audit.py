@@ -4,7 +4,11 @@ import argparse
 
 from vfxgb.audit import Transcript, audit
 from vfxgb.audit.attack import attack_names
+from vfxgb.audit.report import AuditReport
+from vfxgb.audit.users import attack_names as user_attack_names
+from vfxgb.audit.users import audit_users
 from vfxgb.cli.parser import Commands
+from vfxgb.horizontal.transcript import UsersTranscript, is_users_transcript
 
 
 def add(commands: Commands) -> None:
@@ -23,7 +27,7 @@ def add(commands: Commands) -> None:
         action="append",
         dest="attack",
         metavar="NAME",
-        choices=attack_names(),
+        choices=(*attack_names(), *user_attack_names()),
         help="only this one; repeatable",
     )
     parser.add_argument("--json", metavar="FILE", default=None, help="write all findings to this file")
@@ -33,10 +37,17 @@ def add(commands: Commands) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the report, and write it where asked. Exit code 0, whatever was found."""
-    report = audit(Transcript.load(arguments.run_file), arguments.attack)
+    report = _report(arguments.run_file, arguments.attack)
     print(report.text())
     if arguments.json is not None:
         report.save_json(arguments.json)
     if arguments.plot is not None:
         report.save_plot(arguments.plot)
     return 0
+
+
+def _report(path: str, attacks: list[str] | None) -> AuditReport:
+    """Audit whichever kind of transcript the file holds."""
+    if is_users_transcript(path):
+        return audit_users(UsersTranscript.load(path), attacks)
+    return audit(Transcript.load(path), attacks)

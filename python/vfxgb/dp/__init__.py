@@ -1,6 +1,7 @@
 """Differential privacy: exact mechanisms, and an accountant of what their releases cost (README.md)."""
 
 from vfxgb.dp.accountant import Accountant, Event, Total, budget
+from vfxgb.dp.distributed import Column, SharedGaussian, largest_mu, zcdp_epsilon
 from vfxgb.dp.lattice import GRID_BITS, Lattice, common_fixed_point, encode
 from vfxgb.dp.mechanisms import (
     MECHANISMS,
@@ -18,6 +19,7 @@ __all__ = [
     "GRID_BITS",
     "MECHANISMS",
     "Accountant",
+    "Column",
     "Duchi",
     "Event",
     "Gaussian",
@@ -27,9 +29,12 @@ __all__ = [
     "Mechanism",
     "Piecewise",
     "RandomisedResponse",
+    "SharedGaussian",
     "Total",
     "budget",
     "common_fixed_point",
     "encode",
+    "largest_mu",
     "mechanism",
+    "zcdp_epsilon",
 ]

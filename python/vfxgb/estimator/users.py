@@ -9,8 +9,9 @@ Each user has rows of its own; the server, which has none but eval sets, learns 
 training have XGBoost's names, defaults and meanings (vfxgb.params); `help(FedXGBClassifier)` lists all.
 
 After fit: model_, ledger_, traffic_, timings_, evals_result_, best_iteration_, best_score_, users_ (their ids),
-n_features_in_, feature_names_in_ (if X has names), feature_importances_, and classes_ of the classifier. A training
-that ends early because too few users are left, or by Ctrl-C, leaves these too, with the rounds that were finished.
+n_features_in_, feature_names_in_ (if X has names), feature_importances_, transcript_ (if recorded), and classes_ of the
+classifier. A training that ends early because too few users are left, or by Ctrl-C, leaves these too, with the rounds
+that were finished.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,19 +21,25 @@ from typing import Annotated, Any, ClassVar, TypeVar
 import numpy as np
 from msgspec import Meta
 
+from vfxgb.audit.report import AuditReport
+from vfxgb.audit.users import audit_users
 from vfxgb.described import documented
-from vfxgb.errors import ParameterError, PartiesError
+from vfxgb.errors import ParameterError, PartiesError, UnfittedError
 from vfxgb.estimator.base import EstimatorBase, ImportanceType, ObjectiveOfLabels, all_callbacks
 from vfxgb.estimator.classifier_regressor import ClassifierPart, RegressorPart
 from vfxgb.estimator.data import EvalSet, read_cuts, read_eval_sets, stack_labels
 from vfxgb.estimator.labels import encode_labels, find_classes
 from vfxgb.estimator.user_data import read_users
 from vfxgb.horizontal.dropout import make_dropout
-from vfxgb.horizontal.job import CutRules, EvalRows, Job
+from vfxgb.horizontal.job import CutRules, EvalRows, Job, PrivacyChoice
 from vfxgb.horizontal.server import SERVER
 from vfxgb.horizontal.settings import (
     REFUSED,
     CompareOver,
+    Delta,
+    DpColluding,
+    DpSplits,
+    Epsilon,
     EvalUsers,
     FineCells,
     HideAmong,
@@ -43,6 +50,8 @@ from vfxgb.horizontal.settings import (
     read_ranges,
 )
 from vfxgb.horizontal.simulation import UserRows, fit_users
+from vfxgb.horizontal.training import Watch
+from vfxgb.horizontal.transcript import TrueRows, UsersTranscript
 from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
 from vfxgb.secagg.base import Threshold
@@ -88,6 +97,10 @@ class UserEstimator(EstimatorBase):
         eval_users: EvalUsers = False,
         quantile_bits: QuantileBits = CutRules.bits,
         fine_cells: FineCells = CutRules.cells,
+        epsilon: Epsilon = None,
+        delta: Delta = PrivacyChoice.delta,
+        dp_splits: DpSplits = PrivacyChoice.splits,
+        dp_colluding: DpColluding = PrivacyChoice.colluding,
         n_estimators: int = D.n_estimators,
         max_depth: int = D.max_depth,
         learning_rate: float = D.learning_rate,
@@ -111,6 +124,12 @@ class UserEstimator(EstimatorBase):
         monotone_constraints: Mapping[str, int] | Sequence[int] | None = D.monotone_constraints,
         random_state: int = D.random_state,
         n_jobs: int | None = D.n_jobs,
+        record: Annotated[
+            bool,
+            Meta(
+                description="Everything that the server opens is kept in transcript_ for audit(), with all users' rows."
+            ),
+        ] = False,
         importance_type: ImportanceType = "gain",
         **unknown: Any,
     ) -> None:
@@ -172,9 +191,12 @@ class UserEstimator(EstimatorBase):
             own["hide_among"],
             own["compare"],
             own["eval_users"],
+            _privacy(own),
         )
         dropout = make_dropout(own["dropout"], data.ids, params.max_depth, params.random_state)
-        result = fit_users(rows, job, dropout, all_callbacks(callbacks, verbose))
+        watch = Watch(transcript=_transcript(job, rows) if own["record"] else None)
+        result = fit_users(rows, job, dropout, all_callbacks(callbacks, verbose), watch)
+        self.transcript_ = watch.transcript
         self._keep(FittedModel(result.share, {}), result, layout, classes)
         self._ran = ("server", aggregator, aggregator_params)
         self.users_ = np.array(data.ids, dtype=object if isinstance(data.ids[0], str) else None)
@@ -193,6 +215,16 @@ class UserEstimator(EstimatorBase):
                 )
             given["threshold"] = own["threshold"]
         return given
+
+    def audit(self, attacks: Sequence[str] | None = None, seed: int = 0) -> AuditReport:
+        """Attack the recorded run as its server and say what it could have learned; see vfxgb.audit.users.
+
+        Raises UnfittedError unless fitted with record=True, UnknownNameError for an attack that does not exist.
+        """
+        transcript = getattr(self, "transcript_", None)
+        if transcript is None:
+            raise UnfittedError(f"auditing {type(self).__name__}: the fit was not recorded; set record=True, fit again")
+        return audit_users(transcript, attacks, seed)
 
     def export_xgboost(self, path: str | Path) -> None:
         """Write the model as XGBoost JSON, which xgboost.Booster loads and predicts the same with.
@@ -215,6 +247,25 @@ class FedXGBClassifier(ClassifierPart, UserEstimator):
 @documented(TrainParams)
 class FedXGBRegressor(RegressorPart, UserEstimator):
     """Boosted trees over many users' rows, for numbers: reg:squarederror (default), count:poisson, a callable."""
+
+
+def _transcript(job: Job, rows: Sequence[UserRows]) -> UsersTranscript:
+    """An empty transcript over these users' rows."""
+    choice = job.privacy
+    return UsersTranscript(
+        job.aggregator,
+        tuple(job.names),
+        None if choice is None else choice.epsilon,
+        None if choice is None else choice.delta,
+        [TrueRows(user.X, np.asarray(user.labels, dtype=np.float32)) for user in rows],
+    )
+
+
+def _privacy(own: Mapping[str, Any]) -> PrivacyChoice | None:
+    """What was asked for by epsilon, delta, dp_splits and dp_colluding."""
+    if own["epsilon"] is None:
+        return None
+    return PrivacyChoice(own["epsilon"], own["delta"], own["dp_splits"], own["dp_colluding"])
 
 
 def _eval_rows(sets: Sequence[EvalSet], n_features: int) -> EvalRows:

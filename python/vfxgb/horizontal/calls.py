@@ -21,10 +21,12 @@ import numpy as np
 from vfxgb.errors import AggregationError, CohortError, MessageError
 from vfxgb.horizontal.job import Job
 from vfxgb.horizontal.messages import MetricTask, Plan, Received, ScaleTask, Task, Trees, write_task
+from vfxgb.horizontal.private_sums import PrivateSums
+from vfxgb.horizontal.transcript import UsersTranscript
 from vfxgb.rows.sampling import random_words
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.timings import Timings
-from vfxgb.secagg.base import SETUP, Aggregate, Exchange, ServerRole, accept_any, collect, require_users
+from vfxgb.secagg.base import SETUP, Accept, Aggregate, Exchange, ServerRole, accept_any, collect, require_users
 from vfxgb.secagg.guard import NOT_COMPARED
 
 T = TypeVar("T")
@@ -60,7 +62,8 @@ class Calls:
     by how many at least; `benched`: how often users were left out to hide one that had gone. `again`: whether to try a
     call once more that failed because too few users were left, given the seconds since it was tried first; nothing of
     such a call was opened. Its second argument: whether to wait briefly only, because there is another way to go on.
-    `note`: told (user, what happened to it).
+    `note`: told (user, what happened to it). `private`: what sums with noise are; None where they have none.
+    `transcript`: told of everything that is opened and published, where a simulation is recorded.
     """
 
     role: ServerRole
@@ -72,6 +75,8 @@ class Calls:
     job: Job
     again: Callable[[float, bool], bool] = give_up
     note: Callable[[int, str], None] = lambda user, what: None  # noqa: ARG005 - nobody listens
+    private: PrivateSums | None = None
+    transcript: UsersTranscript | None = None
     users: tuple[int, ...] = ()
     calls: int = 0
     smallest: int | None = None
@@ -117,6 +122,8 @@ class Calls:
     def publish(self, message: Plan | Trees) -> None:
         """Send a message to every user, as soon as the user is there."""
         self._published.append(message)
+        if self.transcript is not None:
+            self.transcript.note_published(message)
         if self.job.compare == "tree" and isinstance(message, Trees) and message.changes_gradients():
             self._cohort = None
 
@@ -139,7 +146,7 @@ class Calls:
             self._deliver()
             cohort = self._asking = self._cohort if protected else None
             spares = sorted(set(self.users) - set(self._team)) if cohort is None else []
-            accept = accept_any if cohort is None else self._require_cohort
+            accept = self._with_noise(accept_any if cohort is None else self._require_cohort)
             try:
                 with self.timings.phase("sum over users"):
                     # The whole team, so that thresholds do not shrink with it; who is away does not answer.
@@ -154,6 +161,10 @@ class Calls:
 
         answer = self._checked(lambda: self._patient(attempt, needed))
         self.ledger.record(TOGETHER, "server", task, 0)
+        if self.transcript is not None:
+            self.transcript.note_sum(data, answer)
+        if self.private is not None:
+            self.private.record(task, task.entries(), self.ledger)
         self._count(frozenset(answer.users), protected or self.hide_among <= NOT_COMPARED)
         self._replace(answer.users)
         if protected and self._cohort is None:
@@ -163,6 +174,18 @@ class Calls:
     def asks(self, user: int) -> bool:
         """Whether the call under way is for this user: it is in the cohort, if there is one."""
         return self._asking is None or user in self._asking
+
+    def _with_noise(self, accept: Accept) -> Accept:
+        """The same, and that the users make enough noise where sums have noise."""
+        private = self.private
+        if private is None:
+            return accept
+
+        def both(users: Sequence[int]) -> None:
+            accept(users)
+            private.require(users)
+
+        return both
 
     def _require_cohort(self, users: Sequence[int]) -> None:
         """Raise CohortError unless the whole cohort is there."""

@@ -102,15 +102,15 @@ class Grower:
         self._timings = timings
         self._sampler = ColumnSampler(len(columns.cuts), params)
         self._by_node = min(params.colsample_bylevel, params.colsample_bynode) < 1.0
+        # Siblings may use different features then, so that neither follows from the other.
+        self._asks_all = self._by_node
         self.records: list[tuple[int, float, bool]] = []
         self.ended_early = 0
 
     def grow(self, round_index: int, n_outputs: int, fixed: FixedPoint) -> list[Growing]:
         """The trees of a round, one per output. A round that fails leaves no records."""
         params = self._params
-        rule = _native.gbdt.SplitRule(
-            fixed.step, params.reg_lambda, params.reg_alpha, params.min_child_weight, params.delta_step
-        )
+        rule = self.rule(fixed.step, self._least_weight(params.min_child_weight))
         n_records = len(self.records)
         trees = [self._begin(round_index, tree, rule, fixed.step) for tree in range(n_outputs)]
         try:
@@ -132,6 +132,15 @@ class Grower:
             del self.records[n_records:]
             raise
         return trees
+
+    def rule(self, step: float, min_child_weight: float) -> _native.gbdt.SplitRule:
+        """How splits and leaves are weighed."""
+        params = self._params
+        return _native.gbdt.SplitRule(step, params.reg_lambda, params.reg_alpha, min_child_weight, params.delta_step)
+
+    def _least_weight(self, min_child_weight: float) -> float:
+        """The least hessian sum of a child: that of the parameters, where sums are exact."""
+        return min_child_weight
 
     def _begin(self, round_index: int, tree: int, rule: _native.gbdt.SplitRule, step: float) -> Growing:
         columns = self._columns
@@ -158,7 +167,7 @@ class Grower:
     def _smaller(self, tree: Growing) -> list[int]:
         """Positions of the nodes to ask for: of two siblings that of the smaller hessian sum, the left of equals."""
         m = len(tree.skeleton.nodes)
-        if self._by_node or m == 1:
+        if self._asks_all or m == 1:
             return list(range(m))
         hessians = tree.skeleton.totals[:, 1]
         smaller: list[int] = (np.arange(0, m, 2) + (hessians[0::2] > hessians[1::2])).tolist()

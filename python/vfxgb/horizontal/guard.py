@@ -30,18 +30,22 @@ class TaskLimits:
 
     `rounds`, `depth`: the training's n_estimators and max_depth; None: not bounded. `cell_bits`: how many of the 32
     bits of a value cells may tell. `ranges`: column -> the cells of its public range; None: any, once per column.
+    `leaves`: whether the sums of the leaves are asked for, too.
     """
 
     rounds: int | None = None
     depth: int | None = None
     cell_bits: int = DEFAULT_BITS
     ranges: Mapping[int, RangeCells] | None = None
+    leaves: bool = False
 
     @staticmethod
-    def of(params: TrainParams, cell_bits: int, ranges: Sequence[RangeCells] | None) -> "TaskLimits":
+    def of(
+        params: TrainParams, cell_bits: int, ranges: Sequence[RangeCells] | None, leaves: bool = False
+    ) -> "TaskLimits":
         """The limits of a training."""
         by_column = None if ranges is None else {cells.column: cells for cells in ranges}
-        return TaskLimits(params.n_estimators, params.max_depth, cell_bits, by_column)
+        return TaskLimits(params.n_estimators, params.max_depth, cell_bits, by_column, leaves)
 
 
 def topic_of(task: Bulk) -> str:
@@ -59,7 +63,8 @@ def most_calls(limits: TaskLimits, n_outputs: int) -> int:
 
     That one asks for a single node in each call. Calls that fail and are asked again are in the other half.
     """
-    nodes = n_outputs * ((1 << min(limits.depth or MOST_COUNTED_DEPTH, MOST_COUNTED_DEPTH)) - 1)
+    depth = (limits.depth or MOST_COUNTED_DEPTH) + limits.leaves
+    nodes = n_outputs * ((1 << min(depth, MOST_COUNTED_DEPTH)) - 1)
     return 2 * (2 + limits.cell_bits + (limits.rounds or 10_000) * (nodes + 2))
 
 
@@ -135,10 +140,10 @@ class TaskGuard:
         asked: dict[int, set[int]] = {}
         for tree in task.trees:
             depth = len(tree.levels)
-            if self._limits.depth is not None and depth >= self._limits.depth:
+            if self._limits.depth is not None and depth >= self._limits.depth + self._limits.leaves:
                 raise MessageError(
                     f"{what}: asked for nodes at depth {depth} of tree {tree.tree}, wanted less than "
-                    f"{self._limits.depth}"
+                    f"{self._limits.depth + self._limits.leaves}"
                 )
             nodes = unpack_array(tree.nodes, np.int32, (len(tree.nodes) // 4,), what).tolist()
             known = self._nodes.get(tree.tree, set()) | asked.get(tree.tree, set())

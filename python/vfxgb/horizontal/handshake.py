@@ -12,6 +12,7 @@ Kept              ->
 from typing import Any
 
 from vfxgb.horizontal.messages import PUBLISHED
+from vfxgb.horizontal.privacy import PrivacySettings
 from vfxgb.horizontal.quantiles import KEY_BITS, RangeCells
 from vfxgb.secagg.base import AggregatorSpec
 from vfxgb.secagg.guard import NOT_COMPARED
@@ -34,7 +35,7 @@ class Invites(Message, frozen=True, forbid_unknown_fields=True):
     `weighted`: whether rows may have weights. `hide_among`, `compare`: which sets of users the server will not put side
     by side (vfxgb.secagg.guard); what is left out counts as the weakest. `least`: fewest users in a sum.
     `quantile_bits`: how many bits of a value are told, of 32; `ranges`: cells of columns whose range is public.
-    `metrics`: what is measured on users' rows.
+    `metrics`: what is measured on users' rows. `privacy`: how much noise users add to their vectors; None for none.
     """
 
     TAG = "user-invited"
@@ -56,6 +57,7 @@ class Invites(Message, frozen=True, forbid_unknown_fields=True):
     quantile_bits: int = KEY_BITS
     ranges: tuple[RangeCells, ...] = ()
     metrics: tuple[str, ...] = ()
+    privacy: PrivacySettings | None = None
 
 
 class TurnsAway(Message, frozen=True, forbid_unknown_fields=True):

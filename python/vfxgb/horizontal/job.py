@@ -6,17 +6,19 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from vfxgb.errors import ParameterError
+from vfxgb.dp.bounds import check_delta, check_noise_epsilon
+from vfxgb.errors import DpError, ParameterError
 from vfxgb.horizontal.guard import TaskLimits, most_calls
 from vfxgb.horizontal.losses import summable
-from vfxgb.horizontal.quantiles import DEFAULT_BITS, RangeCells
+from vfxgb.horizontal.privacy import DEFAULT_DELTA, PrivacyPlan, PrivacySettings, Splits
+from vfxgb.horizontal.quantiles import DEFAULT_BITS, RangeCells, most_calls_for
 from vfxgb.horizontal.rows import Float32Array
 from vfxgb.metric import make_metrics
 from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.secagg.base import AggregatorSpec, threshold_of
-from vfxgb.secagg.guard import Compare, GuardRules, default_hidden
+from vfxgb.secagg.guard import NOT_COMPARED, Compare, GuardRules, default_hidden
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,20 @@ class EvalRows:
 
 
 @dataclass(frozen=True)
+class PrivacyChoice:
+    """What a run may cost one row of one user: (`epsilon`, `delta`) over the whole training.
+
+    `splits`: from noisy histograms, or at random. `colluding`: so many users are assumed to tell the server
+    their noise.
+    """
+
+    epsilon: float
+    delta: float = DEFAULT_DELTA
+    splits: Splits = "histogram"
+    colluding: int = 0
+
+
+@dataclass(frozen=True)
 class Job:
     """What is to be trained. `names`: the columns; `weighted`: users weigh their rows. See FedXGBClassifier.
 
@@ -68,6 +84,7 @@ class Job:
     hide_among: int | None = None
     compare: Compare = "tree"
     eval_users: bool = False
+    privacy: PrivacyChoice | None = None
 
     def read_aggregator(self) -> tuple[AggregatorSpec, Any]:
         """The aggregator and its parameters. Raises UnknownNameError, ProtocolParameterError."""
@@ -108,9 +125,69 @@ class Job:
 
     def limits(self) -> TaskLimits:
         """How much users are asked at most."""
-        return TaskLimits.of(self.params, self.rules.bits, self.rules.range_cells(self.names))
+        ranges = self.rules.range_cells(self.names)
+        return TaskLimits.of(self.params, self.rules.bits, ranges, self.privacy is not None)
+
+    def privacy_settings(self, n_users: int) -> PrivacySettings | None:
+        """What a run with so many users promises about one row; None for nothing. Raises ParameterError."""
+        choice = self.privacy
+        if choice is None:
+            return None
+        self._check_privacy(choice)
+        honest = self.least(n_users) - choice.colluding
+        if honest < 1:
+            raise ParameterError(
+                f"reading parameters: dp_colluding={choice.colluding} with sums over at least {self.least(n_users)} "
+                f"users, wanted fewer: somebody has to make the noise"
+            )
+        rules = self.rules
+        ranged = rules.range_cells(self.names)
+        calls = most_calls_for(rules.bits) if len(ranged) < len(self.names) else 1
+        return PrivacySettings(
+            epsilon=choice.epsilon,
+            delta=choice.delta,
+            splits=choice.splits,
+            honest=honest,
+            cut_calls=0 if rules.given is not None else calls,
+            start=self.params.base_score is None,
+        )
+
+    def privacy_plan(self, n_users: int) -> PrivacyPlan | None:
+        """The noise of every release; None for none. Raises ParameterError, DpError."""
+        settings = self.privacy_settings(n_users)
+        return None if settings is None else PrivacyPlan.of(settings, self.params, len(self.names))
+
+    def _check_privacy(self, choice: PrivacyChoice) -> None:
+        where = "reading parameters: epsilon"
+        try:
+            check_noise_epsilon(choice.epsilon, where)
+            check_delta(choice.delta, "reading parameters: delta")
+        except DpError as error:
+            raise ParameterError(str(error)) from None
+        params = self.params
+        refused = {
+            "sample weights": (self.weighted, "noise is planned for rows of weight 1"),
+            "hide_among=1": (
+                self.hide_among == NOT_COMPARED,
+                "a question that is repeated gets the same noise, so its sums must be over the same users",
+            ),
+            "subsample": (params.subsample < 1.0, "which rows are drawn depends on how many there are"),
+            "eval_users": (self.eval_users, "sums of losses have no bound that is known beforehand"),
+            "missing_strategy other than 'learned'": (params.missing_strategy != "learned", "it is not planned"),
+            "monotone_constraints and dp_splits='random'": (
+                choice.splits == "random" and bool(params.constraints(self.names)),
+                "splits drawn at random have no direction",
+            ),
+        }
+        for what, (given, why) in refused.items():
+            if given:
+                raise ParameterError(f"{where} cannot be had with {what}: {why}; leave one of them out")
+        if choice.splits not in ("histogram", "random"):
+            raise ParameterError(f"reading parameters: dp_splits={choice.splits!r}, wanted 'histogram' or 'random'")
 
     def guard_rules(self, n_users: int, n_outputs: int) -> GuardRules:
         """What users of this run see to."""
-        k = self.hidden(n_users)
-        return GuardRules(k, min(k, self.least(n_users)), most_calls(self.limits(), n_outputs), self.compare)
+        k, least = self.hidden(n_users), self.least(n_users)
+        # With noise a sum over fewer users than were planned for would have too little of it.
+        fewest = min(k, least) if self.privacy is None else least
+        return GuardRules(k, fewest, most_calls(self.limits(), n_outputs), self.compare)

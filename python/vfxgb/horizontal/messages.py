@@ -184,6 +184,25 @@ class MetricTask(Message, frozen=True, forbid_unknown_fields=True):
         return len(self.metrics) + 1
 
 
+class HessianTask(Message, frozen=True, forbid_unknown_fields=True):
+    """Sums of hessians per feature and bin over all rows of a round, all outputs together, in units of 2**-GRID_BITS.
+
+    Asked for where splits are drawn at random, whose candidates these sums space out.
+    """
+
+    TAG = "hessians"
+    REVEALS = Reveals("sums of hessians per feature and bucket over all users together", "sums")
+
+    round: int
+    n_entries: int
+
+    def entries(self) -> int:
+        """Length of the vector."""
+        return self.n_entries
+
+    amount = entries
+
+
 class LevelTask(Message, frozen=True, forbid_unknown_fields=True):
     """Gradient sums of nodes, per node: its total, then per feature and bin; units of 2**exponent / 2**bits."""
 
@@ -205,9 +224,9 @@ class LevelTask(Message, frozen=True, forbid_unknown_fields=True):
     amount = entries
 
 
-Task = CountTask | StartTask | CellTask | ScaleTask | MetricTask | LevelTask
+Task = CountTask | StartTask | CellTask | ScaleTask | MetricTask | HessianTask | LevelTask
 PUBLISHED = (Plan, Trees, Received)
-TASKS = Catalogue((CountTask, StartTask, CellTask, ScaleTask, MetricTask, LevelTask))
+TASKS = Catalogue((CountTask, StartTask, CellTask, ScaleTask, MetricTask, HessianTask, LevelTask))
 
 
 def write_task(task: Task) -> bytes:

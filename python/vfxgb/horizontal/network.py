@@ -91,6 +91,7 @@ def serve_users(
         quantile_bits=job.rules.bits,
         ranges=tuple(job.rules.range_cells(job.names)),
         metrics=tuple(job.metric_names()),
+        privacy=job.privacy_settings(n_users),
     )
     watch = Watch()
     door = UserDoor(listener, directory, catalogue_of(spec), invitation, deadlines.greet, note, watch.ledger.record)

@@ -83,6 +83,11 @@ def fine_starts(low: float, high: float, cells: int) -> NDArray[np.float32]:
     return np.linspace(low, high, cells).astype(np.float32)
 
 
+def most_calls_for(bits: int) -> int:
+    """How many calls the search for cuts over so many bits of a value takes at most."""
+    return 1 + -(-max(0, bits - FIRST_BITS) // LEAST_STEP)
+
+
 def column_keys(X: NDArray[np.float32]) -> Wide:
     """The values of all columns, missing ones left out, ascending: column in the upper, key in the lower 32 bits."""
     column = np.broadcast_to(np.arange(X.shape[1], dtype=np.uint64) << np.uint64(KEY_BITS), X.shape)

@@ -13,11 +13,14 @@ from typing import Any
 
 from vfxgb import __version__
 from vfxgb.errors import (
+    CapacityError,
     ChannelClosedError,
     ColumnNameError,
     ConsentError,
+    DpError,
     FrameError,
     MessageError,
+    ParameterError,
     PeerError,
     VfxgbError,
 )
@@ -25,6 +28,7 @@ from vfxgb.horizontal.directory import UserDirectory
 from vfxgb.horizontal.guard import TaskLimits, most_calls, topic_of
 from vfxgb.horizontal.handshake import Accepts, Arrives, Declines, Finishes, Invites, Kept, TurnsAway, catalogue_of
 from vfxgb.horizontal.messages import Plan, Trees
+from vfxgb.horizontal.privacy import DEFAULT_DELTA, PrivacyPlan
 from vfxgb.horizontal.quantiles import DEFAULT_BITS
 from vfxgb.horizontal.rows import Float32Array
 from vfxgb.horizontal.simulation import UserRows
@@ -33,7 +37,7 @@ from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams
 from vfxgb.secagg import aggregator_by_name, make_aggregator_params
 from vfxgb.secagg.base import UserContext, threshold_of
-from vfxgb.secagg.guard import Compare, GuardRules, SetGuard, default_hidden
+from vfxgb.secagg.guard import NOT_COMPARED, Compare, GuardRules, SetGuard, default_hidden
 from vfxgb.transport.channel import Channel, Observer
 from vfxgb.transport.messages import MAX_REASON, Abort, Message
 from vfxgb.transport.network import NetworkLink
@@ -48,13 +52,16 @@ class UserAllows:
 
     `hide_among` None stands for ten users or a tenth of them, whichever is more. `compare` "run" wants one set of users
     for the whole run. Cells may tell `quantile_bits` of a value's 32 bits. A run may take `max_calls` sums; None stands
-    for twice what the training can need.
+    for twice what the training can need. `epsilon`, `delta`: what a run may cost a row of this user at most; None takes
+    part without noise, too.
     """
 
     hide_among: int | None = None
     compare: Compare = "tree"
     quantile_bits: int = DEFAULT_BITS
     max_calls: int | None = None
+    epsilon: float | None = None
+    delta: float = DEFAULT_DELTA
 
 
 @dataclass(frozen=True)
@@ -137,8 +144,9 @@ class _Part:
         params = _train_params(side.party, invitation)
         objective = make_objective(params)
         labels = objective.check_labels(side.rows.labels, side.party)
-        limits = TaskLimits.of(params, invitation.quantile_bits, invitation.ranges)
-        settings = UserSettings(objective, params.subsample, params.random_state, side.threads, limits)
+        plan = _privacy_plan(side, invitation, params)
+        limits = TaskLimits.of(params, invitation.quantile_bits, invitation.ranges, plan is not None)
+        settings = UserSettings(objective, params.subsample, params.random_state, side.threads, limits, plan)
         self._guard = SetGuard(
             _guard_rules(side, invitation, limits, objective.n_outputs),
             topic_of,
@@ -286,7 +294,41 @@ def _guard_rules(side: UserSide, invitation: Invites, limits: TaskLimits, n_outp
             f"most {most}; train fewer or flatter trees, or raise max_calls in [consent]"
         )
     compare: Compare = "run" if invitation.compare == "run" else "tree"
-    return GuardRules(invitation.hide_among, min(invitation.hide_among, invitation.least), most, compare)
+    # Noise is planned for a sum of so many users, however many hide each other.
+    least = invitation.least if invitation.privacy else min(invitation.hide_among, invitation.least)
+    return GuardRules(invitation.hide_among, least, most, compare)
+
+
+def _privacy_plan(side: UserSide, invitation: Invites, params: TrainParams) -> PrivacyPlan | None:
+    """The noise that this user will add. Raises ConsentError, MessageError for a plan that cannot be."""
+    what = f"{side.party} declines run {invitation.run.hex()}"
+    privacy, allows = invitation.privacy, side.allows
+    if privacy is None:
+        if allows.epsilon is None:
+            return None
+        raise ConsentError(
+            f"{what}: its sums have no noise, this user wants at most epsilon {allows.epsilon:g}; set epsilon in "
+            "[users] of the server"
+        )
+    if allows.epsilon is not None and not (privacy.epsilon <= allows.epsilon and privacy.delta <= allows.delta):
+        raise ConsentError(
+            f"{what}: a row would cost epsilon {privacy.epsilon:g} at delta {privacy.delta:g}, this user wants at most "
+            f"{allows.epsilon:g} at {allows.delta:g}; lower epsilon in [users] of the server"
+        )
+    if invitation.hide_among <= NOT_COMPARED:
+        raise ConsentError(
+            f"{what}: it compares no sets of users, and the difference of two sums with the same noise would have that "
+            "of a few users only; leave hide_among=1 out at the server"
+        )
+    if not 1 <= privacy.honest <= invitation.least:
+        raise ConsentError(
+            f"{what}: its noise is planned for {privacy.honest} users, and sums may be over {invitation.least}; wanted "
+            "at most as many"
+        )
+    try:
+        return PrivacyPlan.of(privacy, params, len(invitation.columns))
+    except (ParameterError, DpError, CapacityError) as error:
+        raise MessageError(f"{side.party} reading the invitation: {error}") from None
 
 
 def _train_params(party: str, invitation: Invites) -> TrainParams:

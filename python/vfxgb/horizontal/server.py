@@ -30,6 +30,8 @@ from vfxgb.horizontal.messages import (
     StartTask,
     Trees,
 )
+from vfxgb.horizontal.privacy import GRID_BITS
+from vfxgb.horizontal.private_grower import PrivateGrower
 from vfxgb.horizontal.quantiles import ColumnSearch, cuts_of_counts, fine_starts, pack_cells
 from vfxgb.horizontal.rows import BinnedRows, Float32Array
 from vfxgb.metric import make_metrics, maximised
@@ -98,14 +100,16 @@ class Server:
         params = self._params
         n_features = len(self._names)
         answer = self._calls.sum(CountTask(n_features=n_features, votes=self._asks_scale))
-        self.n_rows = int(answer.sums[0])
+        private = self._calls.private
+        counts = answer.sums if private is None else private.clear("count", answer.sums)
+        self.n_rows = int(counts[0]) if private is None else private.rows(answer.sums)
         if self.n_rows < 1:
             raise AggregationError("setting up horizontal training: the users have no rows; wanted at least one")
         # Users that are away now may come back: their rows are taken to be as many as the others'.
         expected = -(-self.n_rows * len(self._calls.users) // len(answer.users))
-        self._bits = fraction_bits(expected)
-        has_missing = answer.sums[1 : 1 + n_features] > 0
-        self._start = self._find_start(_exponent(answer.sums[1 + n_features :]))
+        self._bits = fraction_bits(expected) if private is None else GRID_BITS
+        has_missing = counts[1 : 1 + n_features] > 0
+        self._start = self._find_start(_exponent(counts[1 + n_features :]))
         cuts = self._find_cuts(has_missing)
         try:
             self._rows = BinnedRows(self._job.evals.X, cuts, self._start, SERVER, self._threads)
@@ -117,7 +121,8 @@ class Server:
             ) from None
         signs = params.constraints(self._names)
         columns = Columns(cuts, has_missing, np.array(signs, dtype=np.int8) if signs else None, self._rows.bins)
-        self._grower = Grower(params, columns, self._calls, self._threads, self._calls.timings)
+        kind = Grower if private is None else PrivateGrower
+        self._grower = kind(params, columns, self._calls, self._threads, self._calls.timings)
         self._calls.publish(
             Plan(
                 n_cuts=pack_array(np.array([len(column_cuts) for column_cuts in cuts], dtype=np.int32)),
@@ -137,7 +142,8 @@ class Server:
             return objective.start_from(np.zeros(0))
         fixed = FixedPoint(self._bits, 2.0**exponent)
         answer = self._calls.sum(StartTask(n_sums=n_sums, exponent=exponent, bits=self._bits))
-        return objective.start_from(answer.sums.astype(np.float64) * fixed.step)
+        sums = answer.sums.astype(np.float64) * fixed.step
+        return objective.start_from(sums if self._calls.private is None else self._calls.private.start(sums))
 
     def _find_cuts(self, has_missing: NDArray[np.bool_]) -> list[Float32Array]:
         """The cuts of every column; the users look for them together unless they are given."""
@@ -158,6 +164,8 @@ class Server:
             task = CellTask(cells=pack_cells([cells for _, cells in asked], ranges))
             sizes = [*(cells.n_counts for _, cells in asked), *(cell_range.cells for cell_range in ranges)]
             sums = self._calls.sum(task).sums
+            if self._calls.private is not None:
+                sums = self._calls.private.clear("cells", sums)
             if (sums < 0).any():
                 raise SpoiledSumError(
                     f"looking for cut points: found a cell with {int(sums.min())} rows, wanted 0 or more; some user "

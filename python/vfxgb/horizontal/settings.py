@@ -9,6 +9,7 @@ from msgspec import Meta
 from vfxgb.checks import is_int
 from vfxgb.errors import ColumnNameError, ParameterError
 from vfxgb.horizontal.directory import MAX_USERS
+from vfxgb.horizontal.privacy import Splits
 from vfxgb.horizontal.quantiles import FIRST_BITS, KEY_BITS, MOST_CELLS
 from vfxgb.params import TrainParams
 from vfxgb.secagg.guard import Compare
@@ -51,6 +52,26 @@ QuantileBits = Annotated[
 FineCells = Annotated[
     int,
     Meta(ge=2, le=MOST_CELLS, description="A column whose range is public has so many evenly spaced cells."),
+]
+
+Epsilon = Annotated[
+    Annotated[float, Meta(gt=0)] | None,
+    Meta(
+        description="The whole training may cost one row of one user so much under differential privacy: every user "
+        "adds noise to every sum. Without it, sums are exact."
+    ),
+]
+Delta = Annotated[float, Meta(gt=0, lt=1, description="The delta of epsilon, well below 1 / rows.")]
+DpSplits = Annotated[
+    Splits,
+    Meta(
+        description="With epsilon, where splits come from: noisy histograms of every level, or draws at random, which "
+        "leave all of epsilon to the leaves."
+    ),
+]
+DpColluding = Annotated[
+    int,
+    Meta(ge=0, description="With epsilon, so many users of every sum are assumed to tell the server their noise."),
 ]
 
 # Training parameters that have no meaning over users' rows, and why.

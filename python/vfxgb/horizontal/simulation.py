@@ -36,9 +36,13 @@ class UserRows:
 
 
 def fit_users(
-    users: Sequence[UserRows], job: Job, dropout: Dropout | None, callbacks: Sequence[TrainingCallback]
+    users: Sequence[UserRows],
+    job: Job,
+    dropout: Dropout | None,
+    callbacks: Sequence[TrainingCallback],
+    watch: Watch | None = None,
 ) -> UsersResult:
-    """Train on the rows of all users, numbered in their order; see lead_users."""
+    """Train on the rows of all users, numbered in their order; see lead_users. `watch`: where to see it from."""
     params = job.params
     spec, own_params = job.read_aggregator()
     job.least(len(users))
@@ -48,12 +52,14 @@ def fit_users(
             "another aggregator, or dropout=None"
         )
     objective = make_objective(params)
-    settings = UserSettings(objective, params.subsample, params.random_state, limits=job.limits())
+    settings = UserSettings(
+        objective, params.subsample, params.random_state, limits=job.limits(), privacy=job.privacy_plan(len(users))
+    )
     people = [
         User(number, user.X, objective.check_labels(user.labels, f"user {number}"), user.weights, settings)
         for number, user in enumerate(users)
     ]
-    watch = Watch()
+    watch = watch or Watch()
     guards = [SetGuard(job.guard_rules(len(people), objective.n_outputs), topic_of) for _ in people]
 
     def handle(user: int, message: Message, aggregate: Handler) -> Message:

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from vfxgb.errors import AggregationError
 from vfxgb.horizontal.calls import PUBLISH, Calls, Clock, give_up
 from vfxgb.horizontal.job import Job
+from vfxgb.horizontal.private_sums import PrivateSums
 from vfxgb.horizontal.server import Server
+from vfxgb.horizontal.transcript import UsersTranscript
 from vfxgb.model.file import save_share
 from vfxgb.model.shares import ActiveShare
 from vfxgb.runtime.ledger import Ledger
@@ -42,7 +44,7 @@ class Watch:
     """What is kept while a run goes on, and can be looked at from outside.
 
     `costs` are those of the stages so far. `server` is there once training begins, and has rows and margins when its
-    set-up is over.
+    set-up is over. `transcript`: what is recorded of a simulation.
     """
 
     clock: Clock = field(default_factory=Clock)
@@ -50,6 +52,7 @@ class Watch:
     timings: Timings = field(default_factory=Timings)
     costs: Mapping[str, StageCost] = field(default_factory=dict)
     server: Server | None = None
+    transcript: UsersTranscript | None = None
 
     def traffic(self) -> Traffic:
         """Add up the traffic of all users, as the server counts it."""
@@ -96,7 +99,9 @@ def lead_users(
     """
     params, ledger = job.params, watch.ledger
     watch.timings, watch.costs = timings, exchange.costs
-    calls = Calls(role, exchange, watch.clock, ledger, n_users, timings, job, again, note)
+    plan = job.privacy_plan(n_users)
+    private = None if plan is None else PrivateSums(plan, job.read_aggregator()[0], n_users)
+    calls = Calls(role, exchange, watch.clock, ledger, n_users, timings, job, again, note, private, watch.transcript)
     # Who has not read what was published cannot make a vector.
     exchange.leave_out(lambda stage, user: stage != PUBLISH and not (calls.knows_all(user) and calls.asks(user)))
     server = watch.server = Server(run.hex(), job, calls, resolve_threads(params.n_jobs))

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.dp.distributed import new_seed
 from vfxgb.errors import MessageError, ParameterError
 from vfxgb.horizontal.guard import TaskGuard, TaskLimits
 from vfxgb.horizontal.losses import to_limbs
@@ -19,16 +20,20 @@ from vfxgb.horizontal.messages import (
     LEAST_EXPONENT,
     CellTask,
     CountTask,
+    HessianTask,
     LevelTask,
     MetricTask,
     Plan,
     Received,
     ScaleTask,
     StartTask,
+    Task,
     Trees,
     TreeTask,
     read_task,
 )
+from vfxgb.horizontal.noise import UserNoise
+from vfxgb.horizontal.privacy import GRID_BITS, PrivacyPlan
 from vfxgb.horizontal.quantiles import column_keys, count_cells
 from vfxgb.horizontal.rows import BinnedRows, Float32Array
 from vfxgb.horizontal.sums import NodeSums
@@ -45,13 +50,17 @@ MAX_ENTRIES = BULK_BYTES // 8
 
 @dataclass(frozen=True)
 class UserSettings:
-    """What the users of a run agree on before it: the loss, how rows are sampled, how much the server may ask."""
+    """What the users of a run agree on before it: the loss, how rows are sampled, how much the server may ask.
+
+    `privacy`: how much noise every sum has; None where sums have none.
+    """
 
     objective: Objective
     subsample: float
     random_state: int
     threads: int = 1
     limits: TaskLimits = field(default_factory=TaskLimits)
+    privacy: PrivacyPlan | None = None
 
 
 class User:
@@ -75,6 +84,7 @@ class User:
         self._settings = settings
         self._objective, self._threads = settings.objective, settings.threads
         self._guard = TaskGuard(self._name, settings.limits)
+        self._noise = None if settings.privacy is None else UserNoise(self._name, settings.privacy, new_seed())
         self._rounds = -1
         self._rows: BinnedRows | None = None
         self._has_missing: NDArray[np.bool_] = np.zeros(self._n_features, dtype=np.bool_)
@@ -112,6 +122,12 @@ class User:
     def vector(self, data: memoryview) -> NDArray[np.int64]:
         """The vector of the task in `data`. Raises MessageError for one that the training does not need now."""
         task = read_task(data)
+        if self._noise is None:
+            return self._exact(task, data)
+        kind = self._noise.admit(data, task)
+        return self._noise.add(data, kind, self._exact(task, data))
+
+    def _exact(self, task: Task, data: memoryview) -> NDArray[np.int64]:
         if isinstance(task, LevelTask):
             return self._level(task, data)
         self._guard.check(data, task)
@@ -123,6 +139,8 @@ class User:
             return self._cells(task)
         if isinstance(task, MetricTask):
             return self._losses(task)
+        if isinstance(task, HessianTask):
+            return self._hessians(task)
         return self._scale(task)
 
     def _raw(self, what: str) -> Float32Array:
@@ -234,6 +252,23 @@ class User:
                 raise MessageError(f"{what}: {error}") from None
             sums.append(float(loss(labels, np.asarray(predictions, dtype=np.float64)) @ weights))
         return np.concatenate([to_limbs(value) for value in (*sums, float(weights.sum()))])
+
+    def _hessians(self, task: HessianTask) -> NDArray[np.int64]:
+        """Sums of hessians of all outputs, per feature and bin."""
+        rows = self._begin(task.round, "summing hessians")
+        if task.n_entries != int(rows.bins.n_bins.sum()):
+            raise MessageError(
+                f"{self._name}, summing hessians: asked for {task.n_entries} entries, wanted one for every bin"
+            )
+        root = np.zeros(1, dtype=np.int32)
+        sums = np.zeros(task.n_entries, dtype=np.int64)
+        for output in range(self._objective.n_outputs):
+            pairs = self._encoded(output, FixedPoint(GRID_BITS, 1.0))
+            partition = rows.grow(output, [])
+            if not partition.has(root):
+                raise MessageError(f"{self._name}, summing hessians: asked for them after splits, wanted it before")
+            sums += _native.gbdt.histogram(rows.bins, partition, root, pairs, None, self._threads)[0, :, 1]
+        return sums
 
     def _level(self, task: LevelTask, data: memoryview) -> NDArray[np.int64]:
         rows = self._begin(task.round, "summing gradients")

@@ -68,6 +68,11 @@ class UserParty:
         except BaseException as error:
             self._log.error("failed", text=f"{type(error).__name__}: {error}")
             raise
+        if privacy := outcome.invitation.privacy:
+            ledger.notes.append(
+                f"server: every sum had noise, planned for {privacy.honest} users; the run costs one row of this user "
+                f"at most epsilon {privacy.epsilon:g} at delta {privacy.delta:g}"
+            )
         kept = PartyFolder(self.config.folder).make().run(outcome.run.hex()).make()
         record = self._record(outcome, ledger, kept.share_file, started, time.perf_counter() - start)
         write_atomically(kept.share_file, outcome.model)
@@ -93,7 +98,14 @@ class UserParty:
             threads=resolve_threads(self.config.threads),
             observer=ledger.record,
             said=self._said,
-            allows=UserAllows(consent.hide_among, consent.compare, consent.max_quantile_bits, consent.max_calls),
+            allows=UserAllows(
+                consent.hide_among,
+                consent.compare,
+                consent.max_quantile_bits,
+                consent.max_calls,
+                self._users.epsilon,
+                self._users.delta,
+            ),
             memory=lambda run: folder.run(run.hex()).make().signed_file,
         )
 
@@ -156,6 +168,11 @@ class UserParty:
         ):
             if most is not None and count > most:
                 raise ConsentError(f"{self.config.party} does not agree to {count} {what}, wanted at most {most}")
+        if invitation.privacy is not None and invitation.privacy.epsilon > limits.max_epsilon:
+            raise ConsentError(
+                f"{self.config.party} does not agree to epsilon {invitation.privacy.epsilon:g} for a row, wanted at "
+                f"most max_epsilon = {limits.max_epsilon:g} of its [consent]"
+            )
         if self._spec.security == "none" and not limits.insecure:
             raise ConsentError(
                 f"{self.config.party} does not agree to aggregator {self._spec.name!r}, which shows its sums to the "

@@ -13,9 +13,20 @@ from msgspec import Meta
 from vfxgb.data.table import Table
 from vfxgb.described import documented
 from vfxgb.errors import ConfigError
-from vfxgb.horizontal.job import CutRules
+from vfxgb.horizontal.job import CutRules, PrivacyChoice
 from vfxgb.horizontal.network import Deadlines
-from vfxgb.horizontal.settings import CompareOver, EvalUsers, FineCells, HideAmong, QuantileBits, UsersPerRound
+from vfxgb.horizontal.settings import (
+    CompareOver,
+    Delta,
+    DpColluding,
+    DpSplits,
+    Epsilon,
+    EvalUsers,
+    FineCells,
+    HideAmong,
+    QuantileBits,
+    UsersPerRound,
+)
 from vfxgb.horizontal.simulation import UserRows
 from vfxgb.party.config import PartyConfig, anchored, section
 from vfxgb.party.tables import feature_names, read_targets
@@ -63,6 +74,16 @@ class ServerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hide_among: HideAmong = None
     compare: CompareOver = "tree"
     eval_users: EvalUsers = False
+    epsilon: Epsilon = None
+    delta: Delta = PrivacyChoice.delta
+    dp_splits: DpSplits = PrivacyChoice.splits
+    dp_colluding: DpColluding = PrivacyChoice.colluding
+
+    def privacy(self) -> PrivacyChoice | None:
+        """What a row may cost; None where sums have no noise."""
+        if self.epsilon is None:
+            return None
+        return PrivacyChoice(self.epsilon, self.delta, self.dp_splits, self.dp_colluding)
 
 
 @documented()
@@ -85,6 +106,14 @@ class UserSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reach_seconds: Annotated[
         Seconds, Meta(description="The server is dialled for so long, at first and when it was lost.")
     ] = 600.0
+    epsilon: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(
+            description="A run that costs one row of this user more than that under differential privacy is declined, "
+            "and one without noise. Without it, runs without noise are joined, too."
+        ),
+    ] = None
+    delta: Delta = PrivacyChoice.delta
 
 
 def read_section(config: PartyConfig, kind: type[T]) -> T:

@@ -143,7 +143,9 @@ class UsersServer:
             users.hide_among,
             users.compare,
             users.eval_users,
+            users.privacy(),
         )
+        job.privacy_plan(len(self.directory.parties))
         job.metric_names()
         return job
 

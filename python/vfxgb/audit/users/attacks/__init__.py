@@ -1,0 +1,1 @@
+"""One attack a file, registered by being there."""
