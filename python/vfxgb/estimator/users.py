@@ -22,7 +22,15 @@ from msgspec import Meta
 
 from vfxgb.described import documented
 from vfxgb.errors import ParameterError, PartiesError
-from vfxgb.estimator.base import EstimatorBase, ImportanceType, ObjectiveOfLabels, all_callbacks
+from vfxgb.estimator.base import (
+    Callbacks,
+    EstimatorBase,
+    ImportanceType,
+    ObjectiveOfLabels,
+    Verbosity,
+    all_callbacks,
+    shown,
+)
 from vfxgb.estimator.classifier_regressor import ClassifierPart, RegressorPart
 from vfxgb.estimator.data import EvalSet, read_cuts, read_eval_sets, stack_labels
 from vfxgb.estimator.labels import encode_labels, find_classes
@@ -112,6 +120,8 @@ class UserEstimator(EstimatorBase):
         random_state: int = D.random_state,
         n_jobs: int | None = D.n_jobs,
         importance_type: ImportanceType = "gain",
+        verbosity: Verbosity = None,
+        callbacks: Callbacks = None,
         **unknown: Any,
     ) -> None:
         self._store(locals())
@@ -143,6 +153,7 @@ class UserEstimator(EstimatorBase):
         too few users are left, and then model_ holds the rounds that were finished.
         """
         own = self.get_params()
+        verbose = shown(verbose, own["verbosity"])
         data = read_users(X, y, users, sample_weight, own["missing"])
         classes = find_classes(data.labels, ALL_USERS) if self._classifies else None
         labels = encode_labels(data.labels, classes, ALL_USERS, "y")
@@ -174,7 +185,7 @@ class UserEstimator(EstimatorBase):
             own["eval_users"],
         )
         dropout = make_dropout(own["dropout"], data.ids, params.max_depth, params.random_state)
-        result = fit_users(rows, job, dropout, all_callbacks(callbacks, verbose))
+        result = fit_users(rows, job, dropout, all_callbacks(own, callbacks, verbose))
         self._keep(FittedModel(result.share, {}), result, layout, classes)
         self._ran = ("server", aggregator, aggregator_params)
         self.users_ = np.array(data.ids, dtype=object if isinstance(data.ids[0], str) else None)

@@ -23,11 +23,20 @@ from vfxgb.data.table import Table
 from vfxgb.described import documented
 from vfxgb.engine.settings import EngineSettings, engines_for
 from vfxgb.errors import PartiesError, UnfittedError
-from vfxgb.estimator.base import EstimatorBase, ImportanceType, ObjectiveOfLabels, all_callbacks
+from vfxgb.estimator.base import (
+    Callbacks,
+    EstimatorBase,
+    ImportanceType,
+    ObjectiveOfLabels,
+    Verbosity,
+    all_callbacks,
+    shown,
+)
 from vfxgb.estimator.classifier_regressor import ClassifierPart, RegressorPart
 from vfxgb.estimator.data import Layout, read_again, read_cuts, read_eval_sets, read_training, stack_tables
 from vfxgb.estimator.files import FileRows, are_files, engine_settings, open_again, stack_files
 from vfxgb.estimator.labels import encode_labels, find_classes, read_target
+from vfxgb.estimator.prediction import Asked
 from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams, bad_value
 from vfxgb.protocols import protocol_names
@@ -102,6 +111,8 @@ class PartyEstimator(EstimatorBase):
         min_bucket_rows: int = D.min_bucket_rows,
         reduced_leakage: bool = D.reduced_leakage,
         importance_type: ImportanceType = "gain",
+        verbosity: Verbosity = None,
+        callbacks: Callbacks = None,
         record: Annotated[
             bool,
             Meta(
@@ -157,6 +168,7 @@ class PartyEstimator(EstimatorBase):
         Raises errors of vfxgb.errors that name party, column, what was found and what was wanted.
         """
         params = self.get_params()
+        verbose = shown(verbose, params["verbosity"])
         engine = engine_settings(params)
         held = (params["parties"], params["active"], params["missing"])
         from_files = are_files(X) and (isinstance(y, str) or engine.in_shards)
@@ -184,7 +196,7 @@ class PartyEstimator(EstimatorBase):
         if verbose:
             features = {party: len(table.names) for party, table in given.tables.items()}
             tell("\n".join(announce(plan, given.n_train, features, line)), verbose)
-        result = train(given, plan, all_callbacks(callbacks, verbose))
+        result = train(given, plan, all_callbacks(params, callbacks, verbose))
         if len(result.ledger.privacy):
             tell(f"{result.ledger.privacy.summary()}\n{result.ledger.all_runs()}", verbose)
         self._keep(FittedModel(result.active_share, result.passive_shares), result, layout, classes)
@@ -195,7 +207,7 @@ class PartyEstimator(EstimatorBase):
             self.transcript_ = result.transcript
         return self
 
-    def _jointly(self, X: Any, predict: Callable[..., Any], hidden: bool) -> Any:
+    def _jointly(self, X: Any, predict: Callable[..., Any], asked: Asked) -> Any:
         model, params = self._fitted(), self.get_params()
         settings = engine_settings(params)
         tables: Mapping[str, Table | Source]
@@ -206,7 +218,8 @@ class PartyEstimator(EstimatorBase):
             tables = read_again(X, self._layout, "prediction", type(self).__name__)
         with engines_for(tables, settings, params["n_jobs"]) as engines:
             started = {party: engine for party, engine in engines.items() if engine is not None}
-            how = {"threads": params["n_jobs"], "engines": started, "hidden": hidden}
+            how = {"threads": params["n_jobs"], "engines": started}
+            how |= asked.arguments(model.active_share, tables[self._layout.active].n_rows)
             return predict(model.active_share, model.passive_shares, tables, **how)
 
     def _protocol(self, layout: Layout) -> str:
