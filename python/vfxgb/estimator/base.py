@@ -11,18 +11,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 import numpy as np
-from msgspec import Meta
+from msgspec import Meta, to_builtins
 from numpy.typing import NDArray
 
 from vfxgb.described import parameters
-from vfxgb.errors import MissingPackageError, ParameterError, UnfittedError, UnknownNameError
+from vfxgb.errors import FormatError, MissingPackageError, ParameterError, UnfittedError, UnknownNameError
 from vfxgb.estimator.data import Layout, read_again
 from vfxgb.estimator.labels import as_sklearn
 from vfxgb.estimator.prediction import Asked
+from vfxgb.estimator.saved import (
+    About,
+    classes_from,
+    classes_to_save,
+    from_plain,
+    layout_from,
+    layout_to_save,
+    plain_params,
+    read_about,
+    to_plain,
+)
 from vfxgb.estimator.xgboost_names import translated, twice
 from vfxgb.files import write_atomically
 from vfxgb.model.fitted import FittedModel
 from vfxgb.model.importance import KINDS, importance
+from vfxgb.model.whole_file import load_model, save_model
 from vfxgb.model.xgboost_json import xgboost_json
 from vfxgb.params import ALIASES, TrainParams, check_values, parameter_names, suggestion
 from vfxgb.predict.joint import predict_leaves, predict_margin
@@ -77,6 +89,8 @@ class EstimatorBase:
 
     _estimator_type: str
     _refused: ClassVar[Mapping[str, str]] = {}
+    # Further attributes of a fit that predictions need, or that say what was trained on.
+    _saved: ClassVar[tuple[str, ...]] = ()
     _layout: Layout
     _ran: tuple[str, str, Mapping[str, Any]]
     model_: FittedModel
@@ -183,10 +197,14 @@ class EstimatorBase:
 
     def _keep(self, model: FittedModel, result: Any, layout: Layout, classes: NDArray[Any] | None) -> None:
         """Keep what a training left; `result` has a field for each attribute."""
-        self._layout = layout
-        self.model_ = model
         for name in ("ledger", "traffic", "timings", "evals_result", "best_iteration", "best_score"):
             setattr(self, f"{name}_", getattr(result, name))
+        self._keep_layout(model, layout, classes)
+
+    def _keep_layout(self, model: FittedModel, layout: Layout, classes: NDArray[Any] | None) -> None:
+        """Keep the model and what predictions need besides."""
+        self._layout = layout
+        self.model_ = model
         if classes is not None:
             self.classes_ = classes
         self.n_features_in_ = len(layout.order)
@@ -242,6 +260,54 @@ class EstimatorBase:
         booster = xgboost.Booster()
         booster.load_model(bytearray(text, "utf-8"))
         return booster
+
+    def save_model(self, path: str | Path) -> None:
+        """Write the model with all its shares and what predictions need to one file, which has a checksum.
+
+        It REVEALS EVERY PARTY'S SPLITS: whoever has the file can predict alone. Between real parties each has a file of
+        its own instead. Callables and callbacks among the parameters, ledger, traffic and timings are not in the file;
+        pickle keeps them. Raises UnfittedError, ExportError, OSError.
+        """
+        model, others = self._fitted(), {name: to_plain(vars(self)[name]) for name in self._saved if name in vars(self)}
+        role, name, own_params = self._ran
+        about = About(
+            estimator=type(self).__name__,
+            params=plain_params(self.get_params()),
+            layout=layout_to_save(self._layout),
+            ran=(role, name, plain_params(own_params)),
+            classes=classes_to_save(vars(self).get("classes_")),
+            evals_result=to_plain(self.evals_result_),
+            best_iteration=self.best_iteration_,
+            best_score=to_plain(self.best_score_),
+            others=others,
+        )
+        save_model(model, to_builtins(about), path)
+
+    def load_model(self, path: str | Path) -> None:
+        """Take over the model and the parameters in a file that save_model wrote.
+
+        Parameters that the file does not hold stay as they are; there is no ledger of the fit. Raises FormatError,
+        ShareMismatchError for a file that was altered, OSError; then nothing is changed.
+        """
+        model, found = load_model(path)
+        about = read_about(found, path)
+        if about.estimator != type(self).__name__:
+            raise FormatError(
+                f"reading the model {str(path)!r}: it is of a {about.estimator}, wanted {type(self).__name__}; load it "
+                f"with {about.estimator}().load_model"
+            )
+        params = {name: from_plain(value) for name, value in dict(about.params).items() if name in self._names()}
+        classes = None if about.classes is None else classes_from(about.classes)
+        layout, others = layout_from(about.layout), {name: from_plain(value) for name, value in about.others.items()}
+        log, score = from_plain(about.evals_result), from_plain(about.best_score)
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+        vars(self).update(params)
+        vars(self).update({name: value for name, value in others.items() if name in self._saved})
+        role, ran, own_params = about.ran
+        self._ran = (role, ran, {name: from_plain(value) for name, value in dict(own_params).items()})
+        self.evals_result_, self.best_iteration_, self.best_score_ = log, about.best_iteration, score
+        self._keep_layout(model, layout, classes)
 
     def evals_result(self) -> EvalsLog:
         """Eval set -> metric -> its value after each round: evals_result_ under xgboost's name."""
@@ -311,6 +377,8 @@ class EstimatorBase:
         from vfxgb.report.simulated import simulated_document
 
         model = self._fitted()
+        if not hasattr(self, "ledger_"):
+            raise UnfittedError("writing a report: the model was read from a file, which has no ledger; report the fit")
         best = (self.best_iteration_, self.best_score_)
         findings = None if audit is None else audit.to_dict()
         document = simulated_document(
