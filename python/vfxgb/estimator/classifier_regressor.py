@@ -1,6 +1,6 @@
 """What labels are and predictions mean: for classes, and for numbers. Whoever trains, and on whose data."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from vfxgb.errors import LengthMismatchError, ParameterError
 from vfxgb.estimator.base import EstimatorBase
+from vfxgb.estimator.prediction import Asked
 from vfxgb.objective import CUSTOM, is_objective, make_objective, spec_of
 from vfxgb.params import TrainParams
 
@@ -21,9 +22,16 @@ class ClassifierPart(EstimatorBase):
 
     _estimator_type = "classifier"
 
-    def predict_proba(self, X: Any, *, hidden: bool = False) -> NDArray[np.float64]:
-        """Probabilities float64[n, n_classes], columns in the order of classes_. `hidden`: see predict."""
-        values = self._predictions(X, hidden)
+    def predict_proba(
+        self,
+        X: Any,
+        *,
+        base_margin: Any = None,
+        iteration_range: Sequence[int] | None = None,
+        hidden: bool = False,
+    ) -> NDArray[np.float64]:
+        """Probabilities float64[n, n_classes], columns in the order of classes_. For the rest see predict."""
+        values = self._predictions(X, Asked(hidden, iteration_range, base_margin))
         if self.model_.active_share.objective == CUSTOM:
             # A callable's margins are taken for log-odds.
             link = BINARY if values.ndim == 1 else MULTI
@@ -31,14 +39,36 @@ class ClassifierPart(EstimatorBase):
             values = make_objective(params).transform(values)
         return values if values.ndim == 2 else np.column_stack([1.0 - values, values])
 
-    def predict(self, X: Any, *, hidden: bool = False) -> NDArray[Any]:
+    def predict(
+        self,
+        X: Any,
+        *,
+        output_margin: bool = False,
+        base_margin: Any = None,
+        iteration_range: Sequence[int] | None = None,
+        pred_leaf: bool = False,
+        hidden: bool = False,
+    ) -> NDArray[Any]:
         """The most probable class of each row.
 
-        `hidden`: passive parties do not learn which of their splits a row reaches; the result is the same.
+        `output_margin`: the margins instead, before the link, [n] or [n, n_classes]; `pred_leaf`: the leaves instead,
+        as apply gives them. `base_margin`: [n] or [n, n_classes], margins from which rows start in place of the
+        model's. `iteration_range`: (first round, round after the last one) to predict with; None takes all, or those up
+        to the best one after early stopping. `hidden`: passive parties do not learn which of their splits a row
+        reaches; the result is the same.
         """
+        asked = Asked(hidden, iteration_range, base_margin)
+        if output_margin or pred_leaf:
+            return self._raw(X, asked, output_margin, pred_leaf)
         # Of equal probabilities the first class wins, as in XGBoost: p > 1/2 is class 1.
-        best = self.predict_proba(X, hidden=hidden).argmax(axis=1)
+        best = self.predict_proba(X, **vars(asked)).argmax(axis=1)
         return np.asarray(self.classes_[best])
+
+    @property
+    def n_classes_(self) -> int:
+        """The number of classes."""
+        self._fitted()
+        return len(self.classes_)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of rows whose class is predicted, weighted if asked."""
@@ -73,12 +103,27 @@ class RegressorPart(EstimatorBase):
 
     _estimator_type = "regressor"
 
-    def predict(self, X: Any, *, hidden: bool = False) -> NDArray[np.float64]:
+    def predict(
+        self,
+        X: Any,
+        *,
+        output_margin: bool = False,
+        base_margin: Any = None,
+        iteration_range: Sequence[int] | None = None,
+        pred_leaf: bool = False,
+        hidden: bool = False,
+    ) -> NDArray[Any]:
         """The predicted number of each row, float64[n]: value, rate (count:poisson) or margin (callable objective).
 
+        `output_margin`: the margins instead, before the link; `pred_leaf`: the leaves instead, as apply gives them.
+        `base_margin`: [n], margins from which rows start in place of the model's. `iteration_range`: (first round,
+        round after the last one) to predict with; None takes all, or those up to the best one after early stopping.
         `hidden`: passive parties do not learn which of their splits a row reaches; the result is the same.
         """
-        return self._predictions(X, hidden)
+        asked = Asked(hidden, iteration_range, base_margin)
+        if output_margin or pred_leaf:
+            return self._raw(X, asked, output_margin, pred_leaf)
+        return self._predictions(X, asked)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """R^2 = 1 - sum w (y - f)^2 / sum w (y - mean)^2; 1 is perfect, 0 is the constant mean."""

@@ -25,7 +25,15 @@ from vfxgb.audit.report import AuditReport
 from vfxgb.audit.users import audit_users
 from vfxgb.described import documented
 from vfxgb.errors import ParameterError, PartiesError, UnfittedError
-from vfxgb.estimator.base import EstimatorBase, ImportanceType, ObjectiveOfLabels, all_callbacks
+from vfxgb.estimator.base import (
+    Callbacks,
+    EstimatorBase,
+    ImportanceType,
+    ObjectiveOfLabels,
+    Verbosity,
+    all_callbacks,
+    shown,
+)
 from vfxgb.estimator.classifier_regressor import ClassifierPart, RegressorPart
 from vfxgb.estimator.data import EvalSet, read_cuts, read_eval_sets, stack_labels
 from vfxgb.estimator.labels import encode_labels, find_classes
@@ -131,6 +139,8 @@ class UserEstimator(EstimatorBase):
             ),
         ] = False,
         importance_type: ImportanceType = "gain",
+        verbosity: Verbosity = None,
+        callbacks: Callbacks = None,
         **unknown: Any,
     ) -> None:
         self._store(locals())
@@ -162,6 +172,7 @@ class UserEstimator(EstimatorBase):
         too few users are left, and then model_ holds the rounds that were finished.
         """
         own = self.get_params()
+        verbose = shown(verbose, own["verbosity"])
         data = read_users(X, y, users, sample_weight, own["missing"])
         classes = find_classes(data.labels, ALL_USERS) if self._classifies else None
         labels = encode_labels(data.labels, classes, ALL_USERS, "y")
@@ -195,7 +206,7 @@ class UserEstimator(EstimatorBase):
         )
         dropout = make_dropout(own["dropout"], data.ids, params.max_depth, params.random_state)
         watch = Watch(transcript=_transcript(job, rows) if own["record"] else None)
-        result = fit_users(rows, job, dropout, all_callbacks(callbacks, verbose), watch)
+        result = fit_users(rows, job, dropout, all_callbacks(own, callbacks, verbose), watch)
         self.transcript_ = watch.transcript
         self._keep(FittedModel(result.share, {}), result, layout, classes)
         self._ran = ("server", aggregator, aggregator_params)

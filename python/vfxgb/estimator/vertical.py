@@ -12,6 +12,7 @@ feature_names_in_ (if X has names), feature_importances_, transcript_ (if record
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -22,15 +23,27 @@ from vfxgb.data.source import Source
 from vfxgb.data.table import Table
 from vfxgb.described import documented
 from vfxgb.engine.settings import EngineSettings, engines_for
-from vfxgb.errors import PartiesError, UnfittedError
-from vfxgb.estimator.base import EstimatorBase, ImportanceType, ObjectiveOfLabels, all_callbacks
+from vfxgb.errors import ParameterError, PartiesError, UnfittedError
+from vfxgb.estimator.base import (
+    Callbacks,
+    EstimatorBase,
+    ImportanceType,
+    ObjectiveOfLabels,
+    Verbosity,
+    all_callbacks,
+    shown,
+)
 from vfxgb.estimator.classifier_regressor import ClassifierPart, RegressorPart
 from vfxgb.estimator.data import Layout, read_again, read_cuts, read_eval_sets, read_training, stack_tables
 from vfxgb.estimator.files import FileRows, are_files, engine_settings, open_again, stack_files
 from vfxgb.estimator.labels import encode_labels, find_classes, read_target
+from vfxgb.estimator.prediction import Asked
+from vfxgb.estimator.start import Continued, Start
 from vfxgb.model.fitted import FittedModel
+from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams, bad_value
 from vfxgb.protocols import protocol_names
+from vfxgb.runtime.ledger import Ledger
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.progress import tell
 from vfxgb.train.simulate import SimulatedInput, plan_for
@@ -52,6 +65,8 @@ RECOMMENDED = "sealed"
 
 class PartyEstimator(EstimatorBase):
     """Training with the columns of several parties."""
+
+    _saved = ("_from_files",)
 
     def __init__(
         self,
@@ -102,6 +117,8 @@ class PartyEstimator(EstimatorBase):
         min_bucket_rows: int = D.min_bucket_rows,
         reduced_leakage: bool = D.reduced_leakage,
         importance_type: ImportanceType = "gain",
+        verbosity: Verbosity = None,
+        callbacks: Callbacks = None,
         record: Annotated[
             bool,
             Meta(
@@ -141,6 +158,9 @@ class PartyEstimator(EstimatorBase):
         callbacks: Sequence[TrainingCallback] | None = None,
         verbose: bool | int | None = None,
         cuts: Mapping[str, Any] | tuple[Any, Any] | None = None,
+        base_margin: Any = None,
+        base_margin_eval_set: Sequence[Any] | None = None,
+        xgb_model: Any = None,
     ) -> Self:
         """Train.
 
@@ -153,15 +173,26 @@ class PartyEstimator(EstimatorBase):
         progress with the metrics of the eval sets, or of the training rows if there is none; False nothing, None a bar
         on a terminal if it takes longer than two seconds, a number metrics every so many rounds. True and numbers also
         say first what a tree will take on the line (network_mbit). cuts: column -> ascending cut points to use instead
-        of quantiles, or what xgboost's QuantileDMatrix.get_quantile_cut() returns.
+        of quantiles, or what xgboost's QuantileDMatrix.get_quantile_cut() returns. base_margin: [n] or [n, n_classes],
+        margins that rows start from; `base_margin_eval_set` has one entry for each eval set. xgb_model: train
+        `n_estimators` further rounds on top of a model, a fitted estimator or the path of a file of save_model; the
+        parties first predict the rows with it, jointly.
         Raises errors of vfxgb.errors that name party, column, what was found and what was wanted.
         """
         params = self.get_params()
+        verbose = shown(verbose, params["verbosity"])
         engine = engine_settings(params)
         held = (params["parties"], params["active"], params["missing"])
         from_files = are_files(X) and (isinstance(y, str) or engine.in_shards)
         classes: NDArray[Any] | None
+        start = Start(base_margin, base_margin_eval_set, xgb_model)
+        margins = None
         if from_files:
+            if not start.is_default:
+                raise ParameterError(
+                    "training: base_margin or xgb_model with files, wanted tables in memory: rows of files are read "
+                    "where they lie; read the files first, or leave it out"
+                )
             files = FileRows.open(X, y, sample_weight, *held)
             layout, classes = files.layout, files.classes() if self._classifies else None
             settings = self._train_params(classes)
@@ -174,17 +205,28 @@ class PartyEstimator(EstimatorBase):
             settings = self._train_params(classes)
             sets = read_eval_sets(eval_set, sample_weight_eval_set, layout, classes, type(self).__name__)
             rows = stack_tables(tables, layout, labels, sample_weight, sets)
+            outputs = make_objective(settings).n_outputs
+            margins = start.margins(sample_weight, len(labels), sets, layout, outputs)
+        earlier = None if xgb_model is None else Continued.of(xgb_model, classes)
+        seed = settings.random_state
+        settings = settings if earlier is None else earlier.params(settings)
         kept = params["privacy_dir"]
         if kept is not None and (not isinstance(kept, (str, os.PathLike)) or Path(kept).is_file()):
             raise bad_value("privacy_dir", kept, "a folder, or None")
         line = KnownLine(params["network_mbit"], params["network_delay_ms"])
-        given = SimulatedInput(*rows, read_cuts(cuts, layout), params["record"], engine, kept, line)
+        given = SimulatedInput(*rows, read_cuts(cuts, layout), params["record"], engine, kept, line, margins)
         protocol, protocol_params = self._protocol(layout), params["protocol_params"]
         plan = plan_for(given.tables, layout.active, settings, protocol, protocol_params)
+        predicted = Ledger()
+        if earlier is not None:
+            given = replace(given, base_margin=earlier.margins(given.tables, plan, predicted))
         if verbose:
             features = {party: len(table.names) for party, table in given.tables.items()}
             tell("\n".join(announce(plan, given.n_train, features, line)), verbose)
-        result = train(given, plan, all_callbacks(callbacks, verbose))
+        result = train(given, plan, all_callbacks(params, callbacks, verbose))
+        if earlier is not None:
+            result = earlier.finished(result, seed)
+            result.ledger.add(predicted.totals())
         if len(result.ledger.privacy):
             tell(f"{result.ledger.privacy.summary()}\n{result.ledger.all_runs()}", verbose)
         self._keep(FittedModel(result.active_share, result.passive_shares), result, layout, classes)
@@ -195,7 +237,7 @@ class PartyEstimator(EstimatorBase):
             self.transcript_ = result.transcript
         return self
 
-    def _jointly(self, X: Any, predict: Callable[..., Any], hidden: bool) -> Any:
+    def _jointly(self, X: Any, predict: Callable[..., Any], asked: Asked) -> Any:
         model, params = self._fitted(), self.get_params()
         settings = engine_settings(params)
         tables: Mapping[str, Table | Source]
@@ -206,7 +248,8 @@ class PartyEstimator(EstimatorBase):
             tables = read_again(X, self._layout, "prediction", type(self).__name__)
         with engines_for(tables, settings, params["n_jobs"]) as engines:
             started = {party: engine for party, engine in engines.items() if engine is not None}
-            how = {"threads": params["n_jobs"], "engines": started, "hidden": hidden}
+            how = {"threads": params["n_jobs"], "engines": started}
+            how |= asked.arguments(model.active_share, tables[self._layout.active].n_rows)
             return predict(model.active_share, model.passive_shares, tables, **how)
 
     def _protocol(self, layout: Layout) -> str:

@@ -58,8 +58,18 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 def save_share(share: ActiveShare | PassiveShare, path: str | Path) -> None:
     """Write a share to `path`, atomically and with a checksum. Raises OSError."""
-    document = msgspec.to_builtins(_document(share), enc_hook=np.ndarray.tolist)
+    write_document(share_document(share), path)
+
+
+def share_document(share: ActiveShare | PassiveShare) -> dict[str, Any]:
+    """A share as the document of its file, with its checksum."""
+    document: dict[str, Any] = msgspec.to_builtins(_document(share), enc_hook=np.ndarray.tolist)
     document[FIELD] = checksum(document)
+    return document
+
+
+def write_document(document: dict[str, Any], path: str | Path) -> None:
+    """Write a document as JSON, atomically. Raises OSError."""
     write_atomically(Path(path), json.dumps(document, allow_nan=False, separators=(",", ":")).encode())
 
 
@@ -79,12 +89,21 @@ def load_share(path: str | Path) -> ActiveShare | PassiveShare:
     OSError.
     """
     where = f"reading the model share {str(path)!r}"
+    return read_share(read_json(path, where), where)
+
+
+def read_json(path: str | Path, where: str) -> Any:
+    """What JSON a file holds. Raises FormatError, OSError."""
     data = Path(path).read_bytes()
     try:
-        head = msgspec.json.decode(data)
+        return msgspec.json.decode(data)
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
         # ValueError: text that is no UTF-8.
         raise FormatError(f"{where}: it is no JSON document ({error}); is it the right file, and whole?") from None
+
+
+def read_share(head: Any, where: str) -> ActiveShare | PassiveShare:
+    """The share in a document. Raises FormatError and ShareMismatchError as load_share does."""
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise FormatError(f"{where}: it is no vfxgb model share")
     if head.get("version") != VERSION:

@@ -42,10 +42,11 @@ Arrivals: TypeAlias = list[list[Visit]]
 
 @dataclass
 class ActivePredictor:
-    """One prediction by the first `n_trees` trees.
+    """One prediction by the trees before tree `n_trees`, from tree `first_tree` on.
 
     `tester` tests this party's rows; `rows` holds their number and digest. `hidden`: hidden routing with the passive
-    parties; None asks openly.
+    parties, who are then asked about trees before `first_tree` too, where no row is; None asks openly. `start`:
+    float64[n_rows, n_outputs], the margins of rows before the first tree; None takes the model's.
     """
 
     share: ActiveShare
@@ -54,6 +55,8 @@ class ActivePredictor:
     channels: Mapping[str, Channel]
     n_trees: int
     hidden: HiddenLines | None = None
+    first_tree: int = 0
+    start: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         self._hidden_lines: dict[str, HiddenLine] = {}
@@ -82,14 +85,14 @@ class ActivePredictor:
         for block in self._blocks():
             _add_leaves(sums[block], self._walk(block), self.share.trees)
         # In place: a second array would be what takes most memory.
-        sums += self.share.base_margin
+        sums += self.share.base_margin if self.start is None else self.start
         return sums
 
     def leaves(self) -> NDArray[np.int32]:
         """The leaf of every row in every tree, int32[n_rows, trees]; of several, that of the largest weight."""
-        reached = np.zeros((self.rows[0], self.n_trees), dtype=np.int32)
+        reached = np.zeros((self.rows[0], self.n_trees - self.first_tree), dtype=np.int32)
         for block in self._blocks():
-            _write_leaves(reached[block], self._walk(block))
+            _write_leaves(reached[block], self._walk(block)[self.first_tree :])
         return reached
 
     def open(self) -> None:
@@ -139,7 +142,7 @@ class ActivePredictor:
         self._fill_silent(block)
         everyone = np.arange(block.stop - block.start, dtype=np.int32)
         arrivals: Arrivals = [[] for _ in range(self.n_trees)]
-        ahead = [self._visit(tree, 0, everyone, None) for tree in range(self.n_trees)]
+        ahead = [self._visit(tree, 0, everyone, None) for tree in range(self.first_tree, self.n_trees)]
         end = max((line.end for line in self._lines.values()), default=0)
         depth = 0
         while True:

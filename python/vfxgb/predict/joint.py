@@ -35,6 +35,8 @@ def predict_margin(
     engines: Mapping[str, Engine] | None = None,
     what: Literal["margin", "leaves"] = "margin",
     hidden: bool | RoutingSettings = False,
+    first_round: int = 0,
+    start: NDArray[np.float64] | None = None,
 ) -> NDArray[Any]:
     """Margins float64[n, n_outputs] of the rows of `tables` (one per party, same rows in the same order).
 
@@ -45,7 +47,8 @@ def predict_margin(
     `observer` is told of every message (Ledger.record is one). `engines`: where parties' rows are read and tested; the
     others' are in this process (see lead_prediction). `what`: "leaves" predicts those instead; see predict_leaves.
     `hidden`: passive parties do not learn which of their splits a row reaches (True, or how; vfxgb.routing); the result
-    is the same.
+    is the same. `first_round`: leave out the rounds before it. `start`: float64[n, n_outputs], margins from which rows
+    start, in place of the model's start margin.
     Raises ShareMismatchError (shares of different runs, or one missing), ColumnNameError, AlignmentError (rows differ),
     ParameterError (a hidden prediction of "conditional").
     """
@@ -69,7 +72,9 @@ def predict_margin(
 
     def lead() -> NDArray[Any]:
         lines = connect_hidden(active_share, channels, settings) if hidden else None
-        return lead_prediction(active_share, own, channels, n_rounds, what, threads, engine, lines)
+        return lead_prediction(
+            active_share, own, channels, n_rounds, what, threads, engine, lines, first_round=first_round, start=start
+        )
 
     return run_together(lead, channels, others)
 

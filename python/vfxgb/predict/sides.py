@@ -41,6 +41,8 @@ def lead_prediction(
     threads: int | None = None,
     engine: Engine | None = None,
     hidden: HiddenLines | None = None,
+    first_round: int = 0,
+    start: NDArray[np.float64] | None = None,
 ) -> NDArray[Any]:
     """Predict the rows of `table`, which are the same rows in the same order at every party.
 
@@ -48,7 +50,9 @@ def lead_prediction(
     HIDDEN_PREDICTION_MESSAGES. `hidden`: hidden routing with all of them (connect_hidden), so that they do not learn
     which of their splits a row reaches; the result is the same. `n_rounds`: use the
     first so many; None is best_iteration + 1 where early stopping set it, else all, and the private last stage after
-    them where the share has one (it is not used with `n_rounds`, nor for leaves). `what`: "margin": float64[n,
+    them where the share has one (it is not used with `n_rounds`, nor for leaves). `first_round`: leave out the rounds
+    before it. `start`: float64[n, n_outputs], margins from which rows start, in place of the model's start margin; they
+    stay at the active party. `what`: "margin": float64[n,
     n_outputs]; "value": what the objective's link makes of it, [n] or class probabilities [n, n_outputs]; "leaves":
     int32[n, trees], the leaf of each row in each tree, of several that of the largest weight. `threads`: None or at
     least 1; a party's part is gathers and comparisons that gain nothing from more than one, whatever it says.
@@ -69,10 +73,10 @@ def lead_prediction(
         score_names(tuple(table.names), share.n_outputs)
     if n_rounds is None:
         n_rounds = share.n_rounds if share.best_iteration is None else share.best_iteration + 1
-    n_trees = min(n_rounds, share.n_rounds) * share.n_outputs
+    n_trees, first_tree = min(n_rounds, share.n_rounds) * share.n_outputs, first_round * share.n_outputs
     resolve_threads(threads)
     with failure_told(channels.values()), split_tester(share.records, table, engine) as tester:
-        leader = ActivePredictor(share, tester, _rows(table), channels, n_trees, hidden)
+        leader = ActivePredictor(share, tester, _rows(table), channels, n_trees, hidden, first_tree, start)
         leader.open()
         predicted: NDArray[Any] = leader.leaves() if what == "leaves" else leader.margins()
         leader.close()

@@ -31,7 +31,7 @@ from vfxgb.data.table import Table
 from vfxgb.data.target import TargetSource
 from vfxgb.dp.event import Event
 from vfxgb.engine.base import Engine
-from vfxgb.errors import MessageError
+from vfxgb.errors import MessageError, ProtocolParameterError
 from vfxgb.metric import Metric, make_metrics, maximised
 from vfxgb.model.paths import paths_in_trees
 from vfxgb.model.seal import seal_active
@@ -75,7 +75,8 @@ class ActiveInput:
     `engine` is where the rows lie and are worked on. It is None for this process, which then reads `table` and `labels`
     (with the weights) whole if they describe where to read them. `privacy` is where releases are kept over all runs;
     None keeps them for this run only. `ids` are uint8[n, 16] of the training rows at least, different for different
-    rows; None means that a row is known by its place. `line` is what is known of the line to the others.
+    rows; None means that a row is known by its place. `line` is what is known of the line to the others. `base_margin`
+    are float32[n_rows, n_outputs], margins that rows start from in place of the model's start; NaN leaves a row there.
     """
 
     table: Table | Source
@@ -90,6 +91,7 @@ class ActiveInput:
     privacy: PrivacyFolder | None = None
     ids: NDArray[np.uint8] | None = None
     line: KnownLine = UNKNOWN_LINE
+    base_margin: Float32Array | None = None
 
 
 class ActiveParty:
@@ -123,7 +125,7 @@ class ActiveParty:
         )
         self._keeper.check(
             active_settings(setup, plan, given.evals, given.cuts, given.constraints),
-            lambda: table_digest(given.table, self._checked(given.labels), given.weights),
+            lambda: table_digest(given.table, self._checked(given.labels), given.weights, given.base_margin),
         )
         self._released_labels: Float32Array | None = None
         self._placed = self._place()
@@ -132,6 +134,7 @@ class ActiveParty:
         if params.base_score is None and self._release is not None:
             start = replace(params, base_score=self._options.default_start)
         self._base_margin = target.start(start)
+        self._start_from(target)
         self._grown = Grown(target, params.learning_rate, [])
         self._keeper.restore(self._grown, len(self._parties))
         self._fill: StandIns | None = None
@@ -159,6 +162,19 @@ class ActiveParty:
             n_outputs=self._objective.n_outputs,
         )
         return place_rows(given.table, how)
+
+    def _start_from(self, target: Target) -> None:
+        """Let rows start from the margins that were given for them. Raises ProtocolParameterError."""
+        margins = self._given.base_margin
+        if margins is None:
+            return
+        if self._plan.spec.release is not None:
+            raise ProtocolParameterError(
+                f"{self.party} training: base_margin with protocol {self._plan.spec.name!r}, wanted none: margins may "
+                "have been made of the labels that the protocol protects, and no epsilon would cover them; leave "
+                "base_margin and xgb_model out, or take a protocol without noise"
+            )
+        target.set_margins(np.where(np.isnan(margins), self._base_margin.astype(np.float32), margins))
 
     def _make_target(self) -> tuple[Target, Release | None]:
         given, learning = self._given, Learning(self._objective, self._params, self._options)
@@ -387,12 +403,14 @@ class ActiveParty:
     def leaf_purity(self) -> dict[str, LeafPurity]:
         """Per passive party what the leaves of the first tree say about labels.
 
-        It is empty unless there are two classes and passive parties are told of nodes.
+        It is empty unless there are two classes and passive parties are told of nodes, and where rows start from
+        margins of their own: weights of leaves then do not tell shares of classes.
         """
         grown = self._grown
         spec = self._objective.spec
         known_classes = spec.labels == "two classes" and spec.residual
-        if not known_classes or grown.first_rows is None or not self._plan.spec.shows_nodes:
+        own_start = self._given.base_margin is not None
+        if not known_classes or own_start or grown.first_rows is None or not self._plan.spec.shows_nodes:
             return {}
         params, tree = self._params, grown.trees[0]
         (rate,) = self._objective.transform(self._base_margin[None, :]).ravel().tolist()

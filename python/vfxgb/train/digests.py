@@ -55,13 +55,15 @@ def settings_digest(settings: Mapping[str, Any]) -> bytes:
     return _digest("settings", (text.encode(),))
 
 
-def table_digest(table: Table | Source, labels: Any = None, weights: Any = None) -> bytes:
-    """The digest of a table's names and values, and of the labels and weights that belong to it, if there are any.
+def table_digest(table: Table | Source, labels: Any = None, weights: Any = None, margins: Any = None) -> bytes:
+    """The digest of a table's names and values, and of the labels, weights and margins that belong to it, if any.
 
     A table that lies elsewhere is read a block of rows at a time.
     """
 
     def parts() -> Iterable[bytes]:
+        if margins is not None:
+            yield array_bytes(np.asarray(margins))
         for feature, name in enumerate(table.names):
             yield name.encode()
             if isinstance(table, Table):

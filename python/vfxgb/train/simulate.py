@@ -79,7 +79,8 @@ class SimulatedInput:
     party's rows lie and are worked on; with one that has shards, tables and labels (with the weights) may be
     descriptions of where to read them. `privacy_dir`: a folder, made if it is not there, in which every party keeps
     what it releases under differential privacy, to be used again, and its account over all runs (releases.py); None:
-    this run only. `line`: what is known of the line that the parties would have between them.
+    this run only. `line`: what is known of the line that the parties would have between them. `base_margin`: see
+    ActiveInput.
     """
 
     tables: Mapping[str, Table | Source]
@@ -92,6 +93,7 @@ class SimulatedInput:
     engine: EngineSettings = field(default_factory=EngineSettings)
     privacy_dir: str | os.PathLike[str] | None = None
     line: KnownLine = UNKNOWN_LINE
+    base_margin: NDArray[np.float32] | None = None
 
 
 def plan_for(
@@ -194,6 +196,7 @@ def _inputs(
         engines[active],
         _privacy(given.privacy_dir, active),
         line=given.line,
+        base_margin=given.base_margin,
     )
     return own, theirs
 

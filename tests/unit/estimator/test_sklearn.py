@@ -66,8 +66,6 @@ def test_defaults_are_those_of_training() -> None:
 
 
 def test_unknown_parameters_are_named_with_the_closest_known_one() -> None:
-    with pytest.raises(UnknownNameError, match="'learning_rate'"):
-        VFXGBClassifier(eta=0.1)
     with pytest.raises(UnknownNameError, match="max_depth"):
         VFXGBClassifier(max_depht=3)
     model = VFXGBRegressor()
