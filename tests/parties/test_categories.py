@@ -12,8 +12,11 @@ from processes import COLUMNS, OPEN_CONSENT, SIZES, TRAIN, Served, World, at_res
 from simulated_runs import fit_tables
 from vfxgb.data.categories import ColumnKinds
 from vfxgb.data.table import Table
+from vfxgb.errors import ColumnNameError
 from vfxgb.model.fitted import FittedModel
 from vfxgb.params import TrainParams
+from vfxgb.party.config import load_config
+from vfxgb.party.tables import read_table
 from vfxgb.protocols import protocol_by_name
 
 TOWNS = ["Ulm", "Trier", "Celle", "Jena", "Husum", "Ulm an der Donau"]
@@ -163,3 +166,10 @@ def test_a_column_is_not_both(people: CategoryWorld, vfxgb: Any, capsys: pytest.
     config = people.active({"shop": "127.0.0.1:1"}, name="both", data={"categorical": ["a0"], "dates": ["a0"]})
     assert vfxgb("check", config) != 0
     assert "categorical and dates of [data] both name 'a0'" in capsys.readouterr().err
+
+
+def test_a_column_that_is_not_there_is_no_category(people: CategoryWorld) -> None:
+    file = people.passive("shop", name="misspelt", data={"train": "shop.csv", "categorical": ["jbo"]})
+    config = load_config(file, {})
+    with pytest.raises(ColumnNameError, match=r"categorical or dates of .* names 'jbo', wanted columns in use: p0"):
+        read_table(config, config.data.train, "train")

@@ -88,6 +88,12 @@ def open_table(
         source = ParquetSource.open(path, columns=features, party=config.party, missing=data.missing)
         return source.groups(data.id), source if in_files else read_all(source)
     kinds = column_kinds(config)
+    for name in (*kinds.categorical, *kinds.dates):
+        if name not in features:
+            raise ColumnNameError(
+                f"reading {str(path)!r} of party {config.party!r}: categorical or dates of [data] names {name!r}, "
+                f"wanted columns in use: {', '.join(features[:20])}"
+            )
     table = Table.read(path, columns=features, party=config.party, missing=data.missing, kinds=kinds)
     return [read_ids_of(config, path)], table
 
