@@ -172,6 +172,18 @@ class TrainParams:
             extra={"wanted": "a mapping from column to -1, 0 or 1, or a sequence of these, one per feature, or None"},
         ),
     ] = None
+    max_cat_to_onehot: Annotated[
+        int,
+        Meta(
+            ge=1,
+            description="A feature of fewer categories is split one category at a time; one of more is split by sets "
+            "of categories, sorted by their sums, where the protocol can.",
+        ),
+    ] = 4
+    max_cat_threshold: Annotated[
+        int,
+        Meta(ge=1, description="A split by a set of categories tries sets of fewer than so many."),
+    ] = 64
     split_rule: Annotated[
         SplitRule | None,
         Meta(

@@ -194,6 +194,9 @@ class Truth:
             (ready,) = view.messages(peer, Ready.TAG, Ready)
             chosen = unpack_bits(begin.features[tree], ready.n_features, "reading a transcript")
             features = np.arange(ready.n_features) if chosen is None else np.flatnonzero(chosen)
+            held = self._notes.get((party, "columns", -1, -1))
+            if held is not None:
+                features = np.flatnonzero(np.isin(held, features))
             self._columns[place] = SplitColumns(
                 self.note(party, "bins"),
                 self.note(party, "n-bins"),

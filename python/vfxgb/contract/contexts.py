@@ -63,7 +63,8 @@ class ActiveContext(RunFacts):
     recorded. `progress`: told how far a long step is: (step, units done, of how many). `remarks`: lines for the ledger
     on what follows from the settings of the run rather than from a message; a role adds to it. `secrets`: where private
     keys outlive the process, so that a resumed run goes on with them; None: nowhere. `line`: what is known of the line
-    to the others. `secret`: the party's own bytes, the same in all sessions of a run, and nobody else's.
+    to the others. `secret`: the party's own bytes, the same in all sessions of a run, and nobody else's. `partitioned`:
+    the passive parties with features that are split by sets of categories.
     """
 
     channels: Mapping[str, Channel]
@@ -77,6 +78,7 @@ class ActiveContext(RunFacts):
     remarks: list[str] = field(default_factory=list)
     line: KnownLine = UNKNOWN_LINE
     secret: bytes = b""
+    partitioned: frozenset[str] = frozenset()
 
 
 def equations_of(n_nodes: int, n_candidates: int) -> int:

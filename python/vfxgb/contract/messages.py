@@ -14,9 +14,9 @@ from vfxgb.transport.messages import BULK_BYTES, NOTHING, TABLE_BYTES, Bulk, Mes
 class Setup(Message, frozen=True, forbid_unknown_fields=True):
     """Active to passive, first: what is to be trained and on which rows, and where a run that broke off goes on.
 
-    `told_sample`: rounds will name rows that were chosen by their gradients. `split_rule`, `score_bits`: how splits are
-    scored (TrainParams). `run`: the run's id. `n_rounds`: rounds planned. `first_round`: the first that the receiver
-    takes part in. `hessian_shift`: see RunFacts.
+    `max_cat_to_onehot`: see TrainParams. `told_sample`: rounds will name rows that were chosen by their gradients.
+    `split_rule`, `score_bits`: how splits are scored (TrainParams). `run`: the run's id. `n_rounds`: rounds planned.
+    `first_round`: the first that the receiver takes part in. `hessian_shift`: see RunFacts.
     `start_round`: rounds that are done already; then `trees_digest` is that of the active party's trees and
     `state_digest` what the receiver sent with its last RoundKept, both empty if it has taken part in no round.
     """
@@ -45,16 +45,20 @@ class Setup(Message, frozen=True, forbid_unknown_fields=True):
     hessian_shift: int = 0
     split_rule: str = "gain"
     score_bits: int | None = None
+    max_cat_to_onehot: int = 4
 
 
 class Ready(Message, frozen=True, forbid_unknown_fields=True):
     """Passive to active: the party agrees; how many features it brings, and the digest of the state it goes on from."""
 
     TAG = "ready"
-    REVEALS = Reveals("how many features the passive party holds", "features")
+    REVEALS = Reveals(
+        "how many features the passive party holds, and how many of them are split by sets of categories", "features"
+    )
 
     n_features: int
     state_digest: bytes
+    n_partitioned: int = 0
 
     def amount(self) -> int:
         """Count the features."""
@@ -128,7 +132,10 @@ class Level(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class TreeChoice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One tree in a Choose: tokens[start[i]:start[i + 1]] are the best splits of nodes[i]."""
+    """One tree in a Choose: tokens[start[i]:start[i + 1]] are the best splits of nodes[i].
+
+    A split by a set of categories is a negative token and words (tree/category_cells.py).
+    """
 
     tree: int
     nodes: Bulk

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from vfxgb import _native
 from vfxgb.rows.base import RowStore
+from vfxgb.rows.columns import RightBins
 from vfxgb.rows.integers import RowIntegers
 from vfxgb.rows.parts import Pairs, Partition
 from vfxgb.rows.shown_cuts import ShownCuts
@@ -173,7 +174,8 @@ PassiveLevel: TypeAlias = LevelOf[PassiveNodes]
 class Resolved:
     """The splits a passive party took for k nodes: the token of each, and feature, bin and default direction.
 
-    `rows`: the bins that decide which rows go left, None for the party's own. `told`: bool[k], those whose rows the
+    `rows`: the bins that decide which rows go left, None for the party's own. `right`: per split the bins that go right
+    where it is one by a set of them, else None; None where no split is one. `told`: bool[k], those whose rows the
     active party was told and that may become splits of the model; None for all.
     """
 
@@ -183,6 +185,23 @@ class Resolved:
     default_left: NDArray[np.bool_]
     rows: RowStore | None = None
     told: NDArray[np.bool_] | None = None
+    right: Sequence[RightBins | None] | None = None
+
+    def left_bits(self, own: RowStore, partition: Partition, nodes: NDArray[np.int32]) -> bytes:
+        """Who of these nodes goes left, as RowPartition.split takes it; `own` are the party's rows."""
+        rows = own if self.rows is None else self.rows
+        if self.right is None:
+            return rows.left_bits(partition, nodes, self.feature, self.bin, self.default_left)
+        parts: list[bytes] = []
+        for place, chosen in enumerate(self.right):
+            here = slice(place, place + 1)
+            if chosen is None:
+                way = (self.feature[here], self.bin[here], self.default_left[here])
+                parts.append(rows.left_bits(partition, nodes[here], *way))
+            else:
+                everyone = rows.set_bits(int(self.feature[place]), chosen, bool(self.default_left[place]))
+                parts.append(partition.gather_bits(nodes[here], everyone))
+        return b"".join(parts)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -57,6 +57,10 @@ def no_options(params: Any) -> EngineOptions:  # noqa: ARG001 - the signature of
     return EngineOptions()
 
 
+# How features of categories can be split.
+CategorySplits: TypeAlias = Literal["none", "one-hot", "all"]
+
+
 @dataclass(frozen=True)
 class ProtocolSpec:
     """A protocol's statement about itself: `SPEC` in its folder's spec.py.
@@ -79,7 +83,10 @@ class ProtocolSpec:
     first, and `integer_scores` says that its scores are sums of integers, made for each node (score_bits). Where it has
     no others, `score_bits(params, n_train)` are the bits that None stands for. With `secret_coins` these integers come
     from a seed that is drawn for the run and that only the active party knows, in place of random_state.
-    `refused` names parameters of training that it cannot have, each with what to do instead.
+    `category_splits` says how features of categories can be split: "one-hot", one category at a time, which is like any
+    other split; "all", also by sorted sets, where the active party opens the sums of nodes that passive parties know;
+    "none", where each column costs privacy. `refused` names parameters of training that it cannot have, each with what
+    to do instead.
 
     What it shows: with `shows_sums` the active party sees the sums of candidates. With `shows_nodes` passive parties
     keep the partition of rows and are told of every split; without it the roles are HiddenActiveRole and
@@ -130,6 +137,7 @@ class ProtocolSpec:
     secrets_with_rows: bool = False
     passive_epsilon: Callable[[Any, int], float] = lambda params, n_features: 0.0  # noqa: ARG005
     prepares: bool = False
+    category_splits: CategorySplits = "one-hot"
     wire_cost: Callable[[Any, TrainingShape], WireCost] | None = None
     savings: Callable[[Any], tuple[Saving, ...]] = lambda params: ()  # noqa: ARG005
 

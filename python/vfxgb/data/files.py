@@ -25,22 +25,32 @@ MISSING_CELLS = frozenset(("", "na", "nan", "null", "none"))
 
 
 def read_file(
-    path: str | os.PathLike[str], where: str = "reading a table", columns: Sequence[str] | None = None
+    path: str | os.PathLike[str],
+    where: str = "reading a table",
+    columns: Sequence[str] | None = None,
+    texts: Sequence[str] = (),
 ) -> Any:
     """The columns of a file: a dict of float64 arrays (CSV) or a frame (Parquet).
 
-    `columns`: those to read, all if None. Raises TableError for an unknown ending, a missing file or a ragged line,
-    ColumnNameError for a duplicated or absent column, ColumnTypeError for a cell that is no number.
+    `columns`: those to read, all if None. `texts`: columns of CSV that stay lists of cells. Raises TableError for an
+    unknown ending, a missing file or a ragged line, ColumnNameError for a duplicated or absent column, ColumnTypeError
+    for a cell that is no number.
     """
     file = Path(path)
     where = f"{where} from {file.name}"
     if not _is_csv(file, where):
         return _read_parquet(file, where, columns)
     kept: dict[str, list[NDArray[np.float64]]] = {}
+    as_they_stand: dict[str, list[str]] = {}
     for first_line, cells in _csv_blocks(file, where, columns):
-        for name, texts in cells.items():
-            kept.setdefault(name, []).append(_parse(texts, name, first_line, where))
-    return {name: np.concatenate(blocks) for name, blocks in kept.items()}
+        for name, column in cells.items():
+            if name in texts:
+                as_they_stand.setdefault(name, []).extend(column)
+            else:
+                kept.setdefault(name, []).append(_parse(column, name, first_line, where))
+    read: dict[str, Any] = {name: np.concatenate(blocks) for name, blocks in kept.items()}
+    # Every block has the columns in the order of the file.
+    return {name: as_they_stand[name] if name in as_they_stand else read[name] for name in cells}
 
 
 def read_text_column(path: str | os.PathLike[str], column: str, where: str = "reading a column") -> Any:
@@ -140,8 +150,10 @@ def _number(cell: str, name: str, line: int, where: str) -> float:
         return float(cell)
     except ValueError:
         raise ColumnTypeError(
-            f"{where}: column {name!r} holds {cell!r} in line {line}, wanted a number or an empty cell; "
-            "encode the column as numbers or leave it out"
+            f"{where}: column {name!r} holds {cell!r} in line {line}, wanted a number or an empty cell; name the "
+            "column "
+            "in `categorical` or `dates` of [data] if it holds categories or dates, encode it as numbers or leave it "
+            "out"
         ) from None
 
 

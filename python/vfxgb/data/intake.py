@@ -1,8 +1,9 @@
 """From what users hold to named one-dimensional arrays of real numbers, without importing what they did not.
 
 Frames of pandas, polars and pyarrow are recognised by the module of their class, so none of these packages is loaded
-unless the caller already has it; Parquet needs one of them and says so. Nothing is parsed or encoded on the way:
-strings, dates and categories are refused by name.
+unless the caller already has it; Parquet needs one of them and says so. Categories become codes (categories.py) where
+the caller takes them. Strings and dates are refused by name, unless the caller says which columns are categories or
+dates.
 """
 
 import os
@@ -13,11 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.data.categories import NUMBERS, Coded, ColumnKinds, coded, days_of, from_values
 from vfxgb.data.files import read_file
 from vfxgb.data.places import absent_column, reading
 from vfxgb.errors import ColumnNameError, ColumnTypeError, TableError
 
 Columns = list[tuple[str, NDArray[Any]]]
+Features = list[tuple[str, NDArray[Any] | Coded]]
 
 
 def read_source(data: Any, names: Sequence[str] | None, party: str, columns: Sequence[str] | None = None) -> Columns:
@@ -27,8 +30,31 @@ def read_source(data: Any, names: Sequence[str] | None, party: str, columns: Seq
     ColumnNameError or ColumnTypeError naming party and column.
     """
     where = reading(party)
+    return [(str(name), numbers(values, str(name), where)) for name, values in _read(data, names, where, columns)]
+
+
+def read_features(
+    data: Any,
+    names: Sequence[str] | None,
+    party: str,
+    columns: Sequence[str] | None = None,
+    kinds: ColumnKinds = NUMBERS,
+) -> Features:
+    """What `read_source` reads, where columns may also be categories, and dates where `kinds` names them."""
+    where = reading(party)
+    read = _read(data, names, where, columns, (*kinds.categorical, *kinds.dates))
+    for name in (*kinds.categorical, *kinds.dates):
+        if columns is None and name not in [str(held) for held, _ in read]:
+            raise absent_column(name, [str(held) for held, _ in read], where)
+    return [(str(name), feature(values, str(name), where, kinds)) for name, values in read]
+
+
+def _read(
+    data: Any, names: Sequence[str] | None, where: str, columns: Sequence[str] | None, texts: Sequence[str] = ()
+) -> list[tuple[Any, Any]]:
+    """Named columns as they stand; `texts` are columns of a CSV file that are not numbers."""
     if isinstance(data, (str, os.PathLike)):
-        data = read_file(data, where, columns)
+        data = read_file(data, where, columns, texts)
     if hasattr(data, "tocsr") or type(data).__module__.startswith("scipy.sparse"):
         raise ColumnTypeError(f"{where}: found a sparse matrix, and sparse data is not supported; pass X.toarray()")
     raw = _raw_columns(data, where)
@@ -36,8 +62,7 @@ def read_source(data: Any, names: Sequence[str] | None, party: str, columns: Seq
         raw = _array_columns(data, names, where)
     elif names is not None and list(names) != [str(name) for name, _ in raw]:
         raise ColumnNameError(f"{where}: the data has column names of its own; rename them there, or pass an array")
-    picked = raw if columns is None else _pick(raw, columns, where)
-    return [(str(name), numbers(values, str(name), where)) for name, values in picked]
+    return raw if columns is None else _pick(raw, columns, where)
 
 
 def row_ids(data: Any) -> tuple[NDArray[Any], ...] | None:
@@ -90,6 +115,63 @@ def _pick(raw: list[tuple[Any, Any]], columns: Sequence[str], where: str) -> lis
         if name not in by_name:
             raise absent_column(name, list(by_name), where)
     return [by_name[name] for name in columns]
+
+
+def feature(values: Any, name: str, where: str, kinds: ColumnKinds = NUMBERS) -> NDArray[Any] | Coded:
+    """A column as `numbers` gives it, as codes if it holds categories, or as days if `kinds` says that it holds dates.
+
+    Raises ColumnTypeError or TableError.
+    """
+    if name in kinds.categorical:
+        held = _categories(values, name, where)
+        entries = _entries(values) if held is None else _values_of(held)
+        return from_values(entries, name, where, kinds.secret)
+    if name in kinds.dates:
+        return days_of(_entries(values), name, where)
+    held = _categories(values, name, where)
+    return numbers(values, name, where) if held is None else held
+
+
+def _categories(values: Any, name: str, where: str) -> Coded | None:
+    """A column that a frame holds as categories; None for any other."""
+    package = type(values).__module__.split(".")[0]
+    if package == "pandas" and type(getattr(values, "dtype", None)).__name__ == "CategoricalDtype":
+        return coded(np.asarray(values.cat.codes, dtype=np.int64), list(values.cat.categories), name, where)
+    if package == "polars" and str(values.dtype).split("(")[0] in ("Categorical", "Enum"):
+        if str(values.dtype).startswith("Enum"):
+            known = values.dtype.categories.to_list()
+            place = {value: code for code, value in enumerate(known)}
+            return coded(np.array([place.get(value, -1) for value in values.to_list()]), known, name, where)
+        # Physical codes have gaps where the process knows more categories than the column holds.
+        physical = values.to_physical().to_list()
+        found = dict(sorted((code, text) for code, text in set(zip(physical, values.to_list(), strict=True)) if text))
+        place = {code: rank for rank, code in enumerate(found)}
+        return coded(np.array([place.get(code, -1) for code in physical]), list(found.values()), name, where)
+    if package == "pyarrow" and str(values.type).startswith("dictionary"):
+        chunked = values.unify_dictionaries() if hasattr(values, "unify_dictionaries") else values
+        chunks = chunked.chunks if hasattr(chunked, "chunks") else [chunked]
+        codes = [np.asarray(chunk.indices.fill_null(-1)).astype(np.int64) for chunk in chunks]
+        known = chunks[0].dictionary.to_pylist() if chunks else []
+        return coded(np.concatenate([np.zeros(0, dtype=np.int64), *codes]), known, name, where)
+    return None
+
+
+def _entries(values: Any) -> Any:
+    """The entries of a column one by one, or numpy's datetimes; what pandas holds as missing is None."""
+    package = type(values).__module__.split(".")[0]
+    if package == "pandas":
+        if getattr(values.dtype, "kind", "O") == "M":
+            # A time with a zone becomes that of UTC.
+            plain = values.dt.tz_convert(None) if getattr(values.dt, "tz", None) is not None else values
+            return plain.to_numpy(dtype="datetime64[us]")
+        return [None if missing else value for value, missing in zip(values, values.isna(), strict=True)]
+    if package == "polars":
+        return values.to_list()
+    return values.to_pylist() if package == "pyarrow" else values
+
+
+def _values_of(held: Coded) -> list[Any]:
+    return [None if np.isnan(code) else held.encoding[int(code)] for code in held.codes]
 
 
 def numbers(values: Any, name: str, where: str) -> NDArray[Any]:
@@ -170,7 +252,13 @@ _CONVERSIONS = {"pandas": _from_pandas, "polars": _from_polars, "pyarrow": _from
 
 
 def not_numbers(name: str, where: str, held: str) -> ColumnTypeError:
-    """The error for a column that holds `found`."""
+    """The error for a column that holds what `held` says."""
+    if any(word in held.lower() for word in ("datetime", "timestamp", "date")):
+        return ColumnTypeError(
+            f"{where}: column {name!r} holds {held}, wanted real numbers; turn dates into numbers, such as days since "
+            "1970-01-01, or name the column in `dates` of [data], which does that"
+        )
     return ColumnTypeError(
-        f"{where}: column {name!r} holds {held}, wanted real numbers; encode it as numbers or leave it out"
+        f"{where}: column {name!r} holds {held}, wanted real numbers or categories; make it a category (such as "
+        "astype('category') in pandas), name it in `categorical` of [data], encode it as numbers or leave it out"
     )

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.data.intake import Columns, read_source, row_ids
+from vfxgb.data.categories import NUMBERS, Coded, ColumnKinds, Encoding, recode
+from vfxgb.data.intake import Features, read_features, row_ids
 from vfxgb.data.places import check_rows, place_of, reading, refuse_empty, refuse_repeated, stacked_ranges
-from vfxgb.errors import ColumnNameError, ColumnValueError, TableError
+from vfxgb.errors import ColumnNameError, ColumnTypeError, ColumnValueError, TableError
 
 Float32Array = NDArray[np.float32]
 
@@ -25,7 +26,8 @@ Float32Array = NDArray[np.float32]
 class Table:
     """Columns of one party; make one with `Table.read`.
 
-    `names` are unique. `pieces` holds the parts of each column from top to bottom, real numbers. Error messages name
+    `names` are unique. `pieces` holds the parts of each column from top to bottom, real numbers; those of a column of
+    categories are codes, and `encodings` says what they stand for (None: numbers; (): all are). Error messages name
     `party`, "" if there is none. `missing` is the value that counts as missing beside NaN. `fills` holds for each
     column what replaces missing values, or None. `ids` are the rows' ids, in parts from top to bottom, or None; those
     of a pandas frame are its index, unless it only counts.
@@ -37,6 +39,7 @@ class Table:
     missing: float = math.nan
     fills: tuple[float | None, ...] = ()
     ids: tuple[NDArray[Any], ...] | None = None
+    encodings: tuple[Encoding | None, ...] = ()
 
     @classmethod
     def read(
@@ -47,26 +50,30 @@ class Table:
         columns: Sequence[str] | None = None,
         party: str = "",
         missing: float = math.nan,
+        kinds: ColumnKinds = NUMBERS,
     ) -> "Table":
         """A table from numpy [n, F], pandas, polars or pyarrow frames, a mapping of columns, or a file.
 
         Files: a path to .csv, .csv.gz or .parquet with a header. `names` names the columns of an array (f0, f1, ... if
-        None). `columns` keeps those only, in that order. A Table comes back with the party and missing given here.
+        None). `columns` keeps those only, in that order. `kinds` names columns that hold categories or dates; those
+        that a frame holds as categories need no name. A Table comes back with the party and missing given here.
         Raises TableError (no table), ColumnNameError (duplicated or absent), ColumnTypeError (not numbers),
         ColumnValueError (infinite), MissingPackageError (Parquet without a reader).
         """
         if isinstance(data, Table):
             table = replace(data, party=party or data.party)
             return table if columns is None else table.select(columns)
-        source = read_source(data, names, party, columns)
+        source = read_features(data, names, party, columns, kinds)
         _check_shape(source, reading(party))
+        encodings = tuple(values.encoding if isinstance(values, Coded) else None for _, values in source)
         table = cls(
             tuple(name for name, _ in source),
-            tuple((values,) for _, values in source),
+            tuple((values.codes if isinstance(values, Coded) else values,) for _, values in source),
             party,
             float(missing),
             (None,) * len(source),
             row_ids(data),
+            encodings if any(encoding is not None for encoding in encodings) else (),
         )
         for feature in range(table.n_features):
             table._refuse_infinite(feature)
@@ -93,12 +100,37 @@ class Table:
         values = np.empty(stop - first, dtype=np.float32)
         done = 0
         for piece in self._raw(place, first, stop):
-            fill_float32(values[done : done + len(piece)], piece, self.missing)
+            missing = self.missing if self.encoding(place) is None else math.nan
+            fill_float32(values[done : done + len(piece)], piece, missing)
             done += len(piece)
         fill = self.fills[place]
         if fill is not None:
             values[np.isnan(values)] = fill
         return values
+
+    def encoding(self, feature: int) -> Encoding | None:
+        """The categories that the codes of a column stand for, None for a column of numbers."""
+        return self.encodings[feature] if self.encodings else None
+
+    def coded_as(self, wanted: Sequence[Encoding | None], what: str) -> "Table":
+        """The same table with the codes of training, for `what`; a category that training had not is missing.
+
+        Raises ColumnTypeError for numbers in a column that held categories in training, and the reverse.
+        """
+        for name, held, encoding in zip(self.names, self.encodings or (None,) * len(wanted), wanted, strict=True):
+            if (held is None) != (encoding is None):
+                kind = "numbers" if held is None else "categories"
+                raise ColumnTypeError(
+                    f"reading {what}{_of(self.party)}: column {name!r} holds {kind}, and in training it held "
+                    f"{'categories' if held is None else 'numbers'}; read the column as in training"
+                )
+        if tuple(wanted) == self.encodings or not self.encodings:
+            return self
+        pieces = tuple(
+            column if encoding is None or held is None else tuple(recode(piece, held, encoding) for piece in column)
+            for column, held, encoding in zip(self.pieces, self.encodings, wanted, strict=True)
+        )
+        return replace(self, pieces=pieces, encodings=tuple(wanted))
 
     @property
     def parts(self) -> tuple[int, ...]:
@@ -116,7 +148,13 @@ class Table:
         return [pieces[k][low:high] for k, low, high in stacked_ranges([len(piece) for piece in pieces], first, stop)]
 
     def matrix(self) -> Float32Array:
-        """All columns, float32[n_rows, n_features]."""
+        """All columns, float32[n_rows, n_features]. Raises ColumnTypeError for categories, which are no numbers."""
+        for name, encoding in zip(self.names, self.encodings, strict=False):
+            if encoding is not None:
+                raise ColumnTypeError(
+                    f"{reading(self.party)}: column {name!r} holds categories, wanted numbers: rows at users have "
+                    "nothing else; encode it as numbers or leave it out"
+                )
         values = np.empty((self.n_rows, self.n_features), dtype=np.float32)
         for feature in range(self.n_features):
             values[:, feature] = self.column(feature)
@@ -131,6 +169,7 @@ class Table:
             names=tuple(names),
             pieces=tuple(self.pieces[place] for place in places),
             fills=tuple(self.fills[place] for place in places),
+            encodings=tuple(self.encodings[place] for place in places) if self.encodings else (),
         )
 
     def take(self, rows: NDArray[Any]) -> "Table":
@@ -168,6 +207,11 @@ class Table:
         Raises TableError when columns or missing values are not those of the first.
         """
         first = tables[0]
+        if first.encodings or any(table.encodings for table in tables):
+            wanted = first.encodings or (None,) * first.n_features
+            tables = [
+                table.coded_as(wanted, "tables to stack") if table.names == first.names else table for table in tables
+            ]
         for table in tables[1:]:
             same_missing = table.missing == first.missing or (math.isnan(table.missing) and math.isnan(first.missing))
             if table.names != first.names or table.fills != first.fills or not same_missing:
@@ -212,7 +256,7 @@ def infinite_value(name: str, party: str, row: int, raw: Any, count: int) -> Col
     )
 
 
-def _check_shape(source: Columns, where: str) -> None:
+def _check_shape(source: Features, where: str) -> None:
     n_rows = len(source[0][1]) if source else 0
     refuse_repeated([name for name, _ in source], where)
     for name, values in source:

@@ -24,6 +24,7 @@ from vfxgb.engine.split_bits import ShardedSplitBits
 from vfxgb.engine.values import ShardedValues, encode
 from vfxgb.lattice import ColumnSetup
 from vfxgb.rows.ciphers import CipherRound
+from vfxgb.rows.columns import RightBins
 from vfxgb.rows.integers import integer_pairs
 from vfxgb.rows.listing import Listing
 from vfxgb.rows.masks import MaskForest
@@ -58,6 +59,11 @@ class ShardedRows:
     def bins(self) -> _native.gbdt.Bins:
         """See RowStore. Raises EngineError."""
         raise not_here("bins")
+
+    @property
+    def columns(self) -> None:
+        """See RowStore: categories are refused where rows are in shards (train/categories.py)."""
+        return
 
     @cached_property
     def heaviest(self) -> NDArray[np.int32]:
@@ -100,6 +106,10 @@ class ShardedRows:
         """See RowStore."""
         everyone = self.partition(np.arange(self.n_rows, dtype=np.int32))
         return self.left_bits(everyone, np.zeros_like(features), features, split_bins, default_left)
+
+    def set_bits(self, feature: int, right: RightBins, default_left: bool) -> bytes:  # noqa: ARG002
+        """See RowStore."""
+        raise not_here("sets of bins")
 
     def split_bits(self, splits: Splits) -> ShardedSplitBits:
         """See RowStore."""

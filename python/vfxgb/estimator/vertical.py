@@ -109,6 +109,8 @@ class PartyEstimator(EstimatorBase):
         missing: float = D.missing,
         missing_strategy: str = D.missing_strategy,
         monotone_constraints: Mapping[str, int] | Sequence[int] | None = D.monotone_constraints,
+        max_cat_to_onehot: int = D.max_cat_to_onehot,
+        max_cat_threshold: int = D.max_cat_threshold,
         split_rule: str | None = D.split_rule,
         score_bits: int | None = D.score_bits,
         random_state: int = D.random_state,

@@ -82,6 +82,8 @@ REFUSED: Mapping[str, str] = {
     "told_sample": "it belongs to GOSS, which needs the largest gradients of all users; use subsample",
     "rounding": "leaf weights would need sums of gradients that are not rounded, which nobody may see",
     "split_rule": "each user would have to weigh splits by counts of all users' rows; use the gain, which needs none",
+    "max_cat_to_onehot": "rows at users have no categories; encode these as numbers",
+    "max_cat_threshold": "rows at users have no categories; encode these as numbers",
     "score_bits": "it belongs to split_rule='centred', which users' rows do not have",
     "min_bucket_rows": "no user knows how many rows a bucket has at the others; use max_bin or min_child_weight",
     "reduced_leakage": "it protects labels from parties with other columns, of which there are none here",

@@ -7,7 +7,7 @@
     Gain               loss change of a split, weight of a leaf (learning rate applied), as xgboost has it
     Cover              sum of the hessians of the node's training rows
                        (Gain of splits and Cover are NaN in a user's copy of a model: the server does not share them)
-    Category           always NaN: there are no categorical splits
+    Category           the codes that go to No at a split by categories, whose Split is NaN; else NaN
     Party              who holds the split's feature; None for a leaf
 
 Like any view of the pooled model it shows every party's splits.
@@ -44,6 +44,7 @@ def to_columns(model: PooledModel) -> dict[str, Any]:
     sizes = np.diff(model.tree_start)
     tree = np.repeat(np.arange(model.n_trees), sizes)
     node = np.arange(len(tree)) - np.repeat(model.tree_start[:-1], sizes)
+    node_number = np.arange(len(tree))
     leaf = model.feature < 0
     missing = np.where(missing_goes_left(model), model.left, model.right)
 
@@ -55,14 +56,19 @@ def to_columns(model: PooledModel) -> dict[str, Any]:
         "Node": node,
         "ID": [f"{t}-{n}" for t, n in zip(tree, node, strict=True)],
         "Feature": ["Leaf" if f < 0 else model.feature_names[f] for f in model.feature],
-        "Split": np.where(leaf, np.nan, model.threshold),
+        "Split": np.where(leaf | np.isin(node_number, list(model.right_codes)), np.nan, model.threshold),
         "Yes": ids(model.left),
         "No": ids(model.right),
         # A guess differs from row to row.
         "Missing": [None] * len(tree) if model.missing_strategy == REGRESSION else ids(missing),
         "Gain": np.where(leaf, model.value, model.gain if model.gains_shared else np.nan),
         "Cover": model.cover.copy() if model.gains_shared else np.full(len(tree), np.nan),
-        "Category": np.full(len(tree), np.nan),
+        "Category": [
+            model.right_codes[place].tolist() if place in model.right_codes else np.nan
+            for place in node_number.tolist()
+        ]
+        if model.right_codes
+        else np.full(len(tree), np.nan),
         "Party": [None if f < 0 else model.feature_party[f] for f in model.feature],
     }
 

@@ -184,7 +184,7 @@ def _record_text(records: SplitRecords, number: int) -> str:
         missing = "missing is guessed from other columns"
     else:
         missing = "missing: yes" if records.default_left[number] else "missing: no"
-    return f"{name} < {records.cut[number]:.9g}  ({missing})"
+    return f"{name} {records.condition(number)}  ({missing})"
 
 
 def _node_text(active: ActiveShare, tree: TreeShape, node: int, known: Mapping[str, SplitRecords]) -> str:
@@ -203,9 +203,14 @@ def _amount(active: ActiveShare, value: Any) -> str:
 
 
 def _split(records: SplitRecords, number: int) -> dict[str, Any]:
+    right = records.right(number)
+    way: dict[str, Any] = {"cut": float(records.cut[number])}
+    if right is not None and records.categories is not None:
+        known = records.categories.encodings[records.feature[number]] or ()
+        way = {"cut": None, "right": [known[code] for code in right.tolist()]}
     return {
         "feature": records.features[records.feature[number]],
-        "cut": float(records.cut[number]),
+        **way,
         "missing_left": bool(records.default_left[number]),
     }
 

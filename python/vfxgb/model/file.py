@@ -16,7 +16,17 @@ from vfxgb.errors import FormatError, ShareMismatchError
 from vfxgb.files import write_atomically
 from vfxgb.model.leanings import MAX_LEAN, STRATA, Leanings
 from vfxgb.model.seal import check_own
-from vfxgb.model.shares import CONDITIONAL, LEAF, ActiveShare, PassiveShare, Seal, SplitPaths, SplitRecords, TreeShape
+from vfxgb.model.shares import (
+    CONDITIONAL,
+    LEAF,
+    ActiveShare,
+    CategorySets,
+    PassiveShare,
+    Seal,
+    SplitPaths,
+    SplitRecords,
+    TreeShape,
+)
 
 FORMAT = "vfxgb share"
 VERSION = 1
@@ -210,8 +220,32 @@ def check_records(records: SplitRecords, where: str) -> None:
         raise FormatError(f"{where}: its records are of different lengths or name features that do not exist")
     if records.regressions is not None:
         _check_regressions(records.regressions, len(records.features), where)
+    if records.categories is not None:
+        _check_categories(records.categories, records, where)
     if records.leanings is not None:
         _check_leanings(records.leanings, records, where)
+
+
+def _check_categories(sets: CategorySets, records: SplitRecords, where: str) -> None:
+    """Raise FormatError unless splits of features of categories, and no others, have sets of codes that exist."""
+    counts = [None if known is None else len(known) for known in sets.encodings]
+    sound = (
+        len(counts) == len(records.features)
+        and len(sets.start) == len(records) + 1
+        and int(sets.start[0]) == 0
+        and bool((np.diff(sets.start) >= 0).all())
+        and int(sets.start[-1]) == len(sets.codes)
+        and all(_fits(sets.right(record), counts[records.feature[record]]) for record in range(len(records)))
+    )
+    if not sound:
+        raise FormatError(f"{where}: its categories are not those of {len(records)} splits and {len(counts)} features")
+
+
+def _fits(right: NDArray[np.int32] | None, count: int | None) -> bool:
+    """Whether a set of codes is one of a feature of `count` categories, and there is none for a feature of numbers."""
+    if right is None or count is None:
+        return right is None and count is None
+    return bool(right[0] >= 0 and right[-1] < count and (np.diff(right) > 0).all())
 
 
 def _check_regressions(regressions: ColumnRegressions, n_features: int, where: str) -> None:

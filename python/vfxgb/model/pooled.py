@@ -4,19 +4,22 @@ Nodes of all trees stand in flat arrays; those of tree t are tree_start[t]:tree_
 global: the parties' features in party order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
+from vfxgb.data.categories import Encoding
 from vfxgb.data.column_regressions import ColumnRegressions
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.seal import check_shares
 from vfxgb.model.shares import LEAF, ActiveShare, PassiveShare, SplitRecords
 from vfxgb.threads import resolve_threads
 
+# Rows that are turned into tests of categories at once.
+BLOCK_ROWS = 4096
 Matrix = NDArray[np.float64] | NDArray[np.float32]
 
 
@@ -34,9 +37,11 @@ class PooledModel:
     left, right, parent  int32, numbers within the tree, -1 where there is none
     value            float64, weight with the learning rate applied (of a leaf: what it adds to the margin)
     gain, cover      float64
+    right_codes      dict, node -> the codes that go right (int32) at a split by categories, whose threshold is 0
     party            int16, position in `parties` of the split's owner, -1 for a leaf
     feature_names    tuple of str, global order
     feature_party    tuple of str, the owner of each feature
+    encodings        tuple, per feature its categories (CategorySets), None for numbers
     feature_fill     float64[n_features], what imputation puts in place of NaN (NaN: nothing)
     parties, active  names
     objective        name, "custom" for a callable
@@ -91,6 +96,12 @@ class PooledModel:
         self.feature_party = tuple(
             party for party, part in zip(self.parties, records, strict=True) for _ in part.features
         )
+        self.encodings: tuple[Encoding | None, ...] = tuple(
+            encoding
+            for part in records
+            for encoding in ((None,) * len(part.features) if part.categories is None else part.categories.encodings)
+        )
+        self.right_codes: dict[int, NDArray[np.int32]] = {}
         nan = float("nan")
         self.feature_fill = np.array(
             [value for part in records for value in (part.fill or (nan,) * len(part.features))], dtype=np.float64
@@ -114,6 +125,10 @@ class PooledModel:
             self.feature[nodes] = part.feature[numbers] + np.int32(first)
             self.threshold[nodes] = part.cut[numbers]
             self.default_left[nodes] = part.default_left[numbers]
+            for node, number in zip(nodes.tolist(), numbers.tolist(), strict=True):
+                codes = part.right(number)
+                if codes is not None:
+                    self.right_codes[node] = codes
             first += len(part.features)
 
     @property
@@ -127,14 +142,14 @@ class PooledModel:
 
         Learned default directions; imputed values where the model has them. Not for models that send rows both ways.
         """
-        sums = self._native().margins(
-            self._filled(X), self.value, self.group, self.n_outputs, 0, self._count(n_rounds), resolve_threads(threads)
-        )
-        return sums + self.base_margin
+        place = (0, self._count(n_rounds), resolve_threads(threads))
+        parts = [self._native().margins(x, self.value, self.group, self.n_outputs, *place) for x in self._blocks(X)]
+        return np.concatenate(parts) + self.base_margin
 
     def leaves(self, X: Matrix, n_rounds: int | None = None, threads: int | None = None) -> NDArray[np.int32]:
         """The leaf (number within its tree) of each row in each tree, int32[n, trees]."""
-        return self._native().leaves(self._filled(X), 0, self._count(n_rounds), resolve_threads(threads))
+        place = (0, self._count(n_rounds), resolve_threads(threads))
+        return np.concatenate([self._native().leaves(x, *place) for x in self._blocks(X)])
 
     def _count(self, n_rounds: int | None) -> int:
         return self.n_trees if n_rounds is None else min(n_rounds, self.n_rounds) * self.n_outputs
@@ -149,17 +164,42 @@ class PooledModel:
             return X
         return np.where(np.isnan(X), self.feature_fill.astype(X.dtype), X)
 
+    def _blocks(self, X: Matrix) -> Iterator[Matrix]:
+        """X as the native trees take it: categories are codes, and each set of them that a split tests is a column of
+        its own, 1 for rows that go right. Such rows come a block at a time.
+        """
+        filled = self._filled(X)
+        if not self.right_codes:
+            yield filled
+            return
+        for first in range(0, max(len(filled), 1), BLOCK_ROWS):
+            block = filled[first : first + BLOCK_ROWS]
+            tests = [self._belong(block[:, feature], feature, codes) for feature, codes in self._sets()]
+            yield np.column_stack([block, *tests])
+
+    def _sets(self) -> list[tuple[int, tuple[int, ...]]]:
+        """The different sets of categories that splits test, with their features."""
+        return sorted({(int(self.feature[node]), tuple(codes.tolist())) for node, codes in self.right_codes.items()})
+
+    def _belong(self, values: NDArray[Any], feature: int, codes: tuple[int, ...]) -> NDArray[Any]:
+        known = len(self.encodings[feature] or ())
+        inside = np.isin(values, codes).astype(values.dtype)
+        # What the encoding lacks is missing.
+        inside[np.isnan(values) | (values >= known)] = np.nan
+        return inside
+
     def _native(self) -> _native.gbdt.Forest:
         if self._forest is None:
-            self._forest = _native.gbdt.Forest(
-                self.tree_start,
-                self.feature,
-                self.threshold,
-                self.default_left,
-                self.left,
-                self.right,
-                self.n_features,
-            )
+            feature, threshold = self.feature, self.threshold
+            sets = {test: self.n_features + place for place, test in enumerate(self._sets())}
+            if sets:
+                feature, threshold = feature.copy(), threshold.copy()
+                for node, codes in self.right_codes.items():
+                    feature[node] = sets[int(self.feature[node]), tuple(codes.tolist())]
+                    threshold[node] = 1.0
+            links = (self.left, self.right)
+            count = self.n_features + len(sets)
+            self._forest = _native.gbdt.Forest(self.tree_start, feature, threshold, self.default_left, *links, count)
         return self._forest
 
 

@@ -50,7 +50,7 @@ def commit(run: str, party: str, records: SplitRecords, salt: str, paths: SplitP
         "default_left": _exact(records.default_left),
         "fill": None if records.fill is None else [value.hex() for value in records.fill],
     }
-    for name in ("regressions", "leanings"):
+    for name in ("regressions", "leanings", "categories"):
         # Not in the digests of models that have none, as before there were any.
         if getattr(records, name) is not None:
             content[name] = msgspec.to_builtins(getattr(records, name), enc_hook=_exact)

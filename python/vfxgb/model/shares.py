@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.data.categories import Encoding, Split
 from vfxgb.data.column_regressions import ColumnRegressions
 from vfxgb.data.impute import StandIns
 from vfxgb.model.leanings import Leanings
@@ -26,6 +27,24 @@ LEAF = -1
 PROBABILISTIC, CONDITIONAL = BOTH_WAYS = ("probabilistic", "conditional")
 
 
+class CategorySets(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which categories go right at a party's splits by categories. Never leaves the party but by its consent.
+
+    `encodings`: per feature its categories, that of code 0 first, or None for numbers. The codes that go right at
+    record i are codes[start[i]:start[i + 1]], ascending; there are none for a split by a cut point. `start`:
+    int32[r + 1], `codes`: int32. A category that the encoding lacks counts as missing.
+    """
+
+    encodings: tuple[tuple[str | int | float | bool, ...] | None, ...]
+    start: NDArray[np.int32]
+    codes: NDArray[np.int32]
+
+    def right(self, record: int) -> NDArray[np.int32] | None:
+        """The codes that go right, or None for a split by a cut point."""
+        first, stop = int(self.start[record]), int(self.start[record + 1])
+        return self.codes[first:stop] if stop > first else None
+
+
 class SplitRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """A party's own splits, record i at position i. Never leaves the party but by its consent.
 
@@ -33,7 +52,8 @@ class SplitRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     row goes left when x < cut. `default_left`: bool[r], the way of a row whose value is missing. `fill`: what stands in
     for a missing value of each feature (imputation), or None when missing stays missing. `regressions`: what predicts
     missing values from the row's others and stands in for them, or None. `leanings`: which way a row with a missing
-    value leans, of a party whose rows go both ways by what it observes of them, else None.
+    value leans, of a party whose rows go both ways by what it observes of them, else None. `categories`: of a party
+    with features of categories; the cuts of splits by categories are 0.
     """
 
     features: tuple[str, ...]
@@ -43,22 +63,47 @@ class SplitRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     fill: tuple[float, ...] | None = None
     regressions: ColumnRegressions | None = None
     leanings: Leanings | None = None
+    categories: CategorySets | None = None
 
     @classmethod
     def of(
-        cls, features: tuple[str, ...], splits: Sequence[tuple[int, float, bool]], fill: StandIns | None
+        cls,
+        features: tuple[str, ...],
+        splits: Sequence[Split],
+        fill: StandIns | None,
+        encodings: tuple[Encoding | None, ...] = (),
     ) -> "SplitRecords":
-        """The records of splits (feature, cut, default_left), and what stood in for missing values in training."""
-        feature, cut, left = zip(*splits, strict=True) if splits else ((), (), ())
+        """The records of splits, and what stood in for missing values in training. `encodings`: see CategorySets; ()
+        where no feature holds categories.
+        """
+        feature, way, left = zip(*splits, strict=True) if splits else ((), (), ())
+        cut = [0.0 if isinstance(each, tuple) else each for each in way]
         arrays = np.array(feature, np.int32), np.array(cut, np.float64), np.array(left, np.bool_)
+        categories = None
+        if encodings:
+            sets = [each if isinstance(each, tuple) else () for each in way]
+            start = np.cumsum([0, *map(len, sets)]).astype(np.int32)
+            categories = CategorySets(encodings, start, np.array([c for each in sets for c in each], np.int32))
         if isinstance(fill, ColumnRegressions):
-            return cls(features, *arrays, regressions=fill)
-        return cls(features, *arrays, fill)
+            return cls(features, *arrays, regressions=fill, categories=categories)
+        return cls(features, *arrays, fill, categories=categories)
 
     @property
     def imputed(self) -> bool:
         """Whether something stands in for missing values, so that no row is without a value at a split."""
         return self.fill is not None or self.regressions is not None
+
+    def right(self, record: int) -> NDArray[np.int32] | None:
+        """The codes of the categories that go right at a split, or None for a split by a cut point."""
+        return None if self.categories is None else self.categories.right(record)
+
+    def condition(self, record: int) -> str:
+        """What a row that goes left fulfils, after the feature's name: "< 3.5" or "not in {red, blue}"."""
+        right = self.right(record)
+        if right is None or self.categories is None:
+            return f"< {self.cut[record]:.9g}"
+        known = self.categories.encodings[self.feature[record]] or ()
+        return f"not in {{{', '.join(str(known[code]) for code in right.tolist())}}}"
 
     def __len__(self) -> int:
         return len(self.feature)

@@ -87,7 +87,7 @@ def xgboost_document(model: PooledModel) -> dict[str, Any]:
     learner = {
         "attributes": {},
         "feature_names": names,
-        "feature_types": ["float"] * len(names),
+        "feature_types": ["float" if known is None else "c" for known in model.encodings],
         "gradient_booster": booster,
         "learner_model_param": {
             "base_score": _base_score(model),
@@ -115,6 +115,8 @@ def _tree(model: PooledModel, tree: int, n_features: int) -> dict[str, Any]:
     leaf = model.feature[nodes] < 0
     n_nodes = len(leaf)
     value = model.value[nodes].astype(np.float32)
+    sets = [(place, model.right_codes.get(nodes.start + place)) for place in range(n_nodes)]
+    split_type = [0 if codes is None else 1 for _, codes in sets]
     condition = np.where(leaf, value, float32_at_least(np.where(leaf, 0.0, model.threshold[nodes])))
     parent = model.parent[nodes]
     return {
@@ -130,15 +132,23 @@ def _tree(model: PooledModel, tree: int, n_features: int) -> dict[str, Any]:
         "parents": np.where(parent < 0, NO_PARENT, parent).tolist(),
         "split_indices": np.where(leaf, 0, model.feature[nodes]).tolist(),
         "split_conditions": _shortest(condition),
-        "split_type": [0] * n_nodes,
+        "split_type": split_type,
         "default_left": missing_goes_left(model, nodes).astype(int).tolist(),
         "base_weights": _shortest(value),
         "loss_changes": _shortest(model.gain[nodes].astype(np.float32)),
         "sum_hessian": _shortest(model.cover[nodes].astype(np.float32)),
-        "categories": [],
-        "categories_nodes": [],
-        "categories_segments": [],
-        "categories_sizes": [],
+        **_categories([(place, codes.tolist()) for place, codes in sets if codes is not None]),
+    }
+
+
+def _categories(sets: list[tuple[int, list[int]]]) -> dict[str, list[int]]:
+    """The categories that go right, of (node, codes), as XGBoost writes them: end to end, with their places."""
+    sizes = [len(codes) for _, codes in sets]
+    return {
+        "categories": [code for _, codes in sets for code in codes],
+        "categories_nodes": [place for place, _ in sets],
+        "categories_segments": [sum(sizes[:i]) for i in range(len(sizes))],
+        "categories_sizes": sizes,
     }
 
 

@@ -45,6 +45,15 @@ def _roles(config: "PartyConfig", given: Mapping[str, Any]) -> Iterator[str]:
         yield f"role {role!r} has one peer, found {', '.join(config.peers)}"
     if role == "active" and data.train is not None and not data.label:
         yield "role 'active' needs label in [data]: the column to learn"
+    for key in ("categorical", "dates"):
+        if role in ("server", "user") and getattr(data, key):
+            yield f"{key} of [data] is for parties with columns of their own; users' rows are numbers: encode them"
+        for name in getattr(data, key):
+            if name in (data.id, data.label, data.weight) or (data.features and name not in data.features):
+                yield f"{key} of [data] names {name!r}, wanted columns in use"
+    both = sorted(set(data.categorical) & set(data.dates))
+    if both:
+        yield f"categorical and dates of [data] both name {', '.join(map(repr, both))}; wanted each in one of them"
     if role == "passive":
         for key in ("valid", "label", "weight"):
             if getattr(data, key):

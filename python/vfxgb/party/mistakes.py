@@ -22,7 +22,7 @@ from vfxgb.metric import make_metrics
 from vfxgb.objective import make_objective, start_margin
 from vfxgb.params import TrainParams
 from vfxgb.party.config import PartyConfig
-from vfxgb.party.tables import PartyTable, column_names, feature_names, read_ids_of, read_numbers
+from vfxgb.party.tables import PartyTable, column_kinds, column_names, feature_names, read_ids_of, read_numbers
 from vfxgb.party.training_input import check_classes, read_params, read_passphrase
 
 MAX_PORT = 65535
@@ -97,7 +97,8 @@ def _features(config: PartyConfig, path: Path, where: str, mistakes: _Mistakes) 
 def _column(config: PartyConfig, path: Path, name: str) -> Table | ParquetSource:
     if path.is_dir():
         return ParquetSource.open(path, columns=[name], party=config.party, missing=config.data.missing)
-    return Table.read(path, columns=[name], party=config.party, missing=config.data.missing)
+    kinds = column_kinds(config)
+    return Table.read(path, columns=[name], party=config.party, missing=config.data.missing, kinds=kinds)
 
 
 def read_through(table: Table | ParquetSource) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from vfxgb.align import Asker, Ids, make_ids
 from vfxgb.align.normalise import check_steps
 from vfxgb.data.table import Table
-from vfxgb.errors import ChannelClosedError, ConsentError, PeerError, ShareMismatchError, VfxgbError
+from vfxgb.errors import ChannelClosedError, ConfigError, ConsentError, PeerError, ShareMismatchError, VfxgbError
 from vfxgb.model.shares import ActiveShare
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.dialling import open_sessions
@@ -84,6 +84,11 @@ class Scorer:
         self._closed = False
         self._not_followed = ""
         self.share = Predictor(config, log, model).share
+        if self.share.records.categories is not None:
+            raise ConfigError(
+                f"scoring: the part of {config.party!r} in the model has features of categories, and the endpoint "
+                "takes numbers only; use `vfxgb predict` with a file, or train with these columns encoded as numbers"
+            )
         self.partners = Partners(self.share.parties[1:])
         self.watch = PartnerWatch(log, lambda: "then requests fail", lambda: self.share.run)
 

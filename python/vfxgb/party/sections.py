@@ -55,6 +55,21 @@ class DataSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         tuple[str, ...] | None,
         Meta(description="The columns in use. Without it, all that are neither id, label nor weight."),
     ] = None
+    categorical: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Columns of categories: text, or numbers that only name something. A category that training "
+            "had not counts as missing. The model keeps the categories with this party's share, and shows them to "
+            "nobody."
+        ),
+    ] = ()
+    dates: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Columns of dates, such as 2024-05-31 or 2024-05-31T18:00:00, which become days since "
+            "1970-01-01, at training and at prediction alike."
+        ),
+    ] = ()
     normalise: Annotated[
         tuple[str, ...],
         Meta(description="The steps that make the ids of all parties alike (vfxgb.align.normalise)."),

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from vfxgb.align import Ids, join_ids
 from vfxgb.checks import closest_name
+from vfxgb.data.categories import ColumnKinds
 from vfxgb.data.column_files import ColumnFiles
 from vfxgb.data.files import read_text_column
 from vfxgb.data.intake import read_source
@@ -79,9 +80,34 @@ def open_table(
     """
     data = config.data
     if path.is_dir() or (in_files and path.suffix.lower() == ENDING):
+        if data.categorical or data.dates:
+            raise TableError(
+                f"reading {str(path)!r} of party {config.party!r}: categorical and dates of [data] are for tables that "
+                "are read whole from one file; join the files, and leave out engine and memory_limit"
+            )
         source = ParquetSource.open(path, columns=features, party=config.party, missing=data.missing)
         return source.groups(data.id), source if in_files else read_all(source)
-    return [read_ids_of(config, path)], Table.read(path, columns=features, party=config.party, missing=data.missing)
+    kinds = column_kinds(config)
+    for name in (*kinds.categorical, *kinds.dates):
+        if name not in features:
+            raise ColumnNameError(
+                f"reading {str(path)!r} of party {config.party!r}: categorical or dates of [data] names {name!r}, "
+                f"wanted columns in use: {', '.join(features[:20])}"
+            )
+    table = Table.read(path, columns=features, party=config.party, missing=data.missing, kinds=kinds)
+    return [read_ids_of(config, path)], table
+
+
+def column_kinds(config: PartyConfig) -> ColumnKinds:
+    """Return which columns hold categories and dates. Raises OSError.
+
+    The order of categories follows from the party's private key: it is the same in every session of a run, and nobody
+    else can tell from a code, or from the place of a sum, which category it is.
+    """
+    data, key = config.data, config.tls.key
+    # Without a key no party can be met: only `vfxgb check` reads tables then.
+    secret = key.read_bytes() if data.categorical and key.is_file() else b""
+    return ColumnKinds(data.categorical, data.dates, secret)
 
 
 def read_ids_of(config: PartyConfig, path: Path) -> Any:

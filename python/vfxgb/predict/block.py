@@ -162,6 +162,20 @@ def compare(values: Float32Array, rows: Rows | None, cut: np.float32, default_le
     return left, np.isnan(values) if with_missing else None
 
 
+def belong(
+    codes: Float32Array, rows: Rows | None, right: NDArray[np.int32], default_left: bool, with_missing: bool
+) -> Answer:
+    """Say of some rows of a column of categories, None for all, whether they are none of those that go right."""
+    if rows is not None:
+        codes = codes.take(rows)
+    missing = np.isnan(codes)
+    last = int(codes[~missing].max(initial=right[-1]))
+    left = np.ones(last + 2, dtype=np.bool_)
+    left[right] = False
+    left[-1] = default_left
+    return left[np.where(missing, last + 1, codes).astype(np.int32)], missing if with_missing else None
+
+
 def pack_answers(answers: Sequence[Answer]) -> tuple[Packed, Packed | None]:
     """Answers to several questions, the rows of all of them after each other, as bits, the lowest bit first."""
     missing = [lacks for _, lacks in answers if lacks is not None]

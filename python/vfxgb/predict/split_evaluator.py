@@ -18,6 +18,7 @@ from vfxgb.data.source import Source
 from vfxgb.data.table import Float32Array, Table, refuse_other_features
 from vfxgb.engine.base import Engine, ShardHandle
 from vfxgb.engine.table import source_of
+from vfxgb.errors import EngineError
 from vfxgb.model.leanings import Leanings, Leans
 from vfxgb.model.shares import SplitRecords
 from vfxgb.predict.block import (
@@ -26,6 +27,7 @@ from vfxgb.predict.block import (
     Questions,
     Regression,
     answer,
+    belong,
     columns_of,
     compare,
     read_block,
@@ -64,12 +66,20 @@ def split_tester(records: SplitRecords, table: Table | Source, engine: Engine | 
     """
     if isinstance(table, Table):
         aligned = table.align(records.features, "prediction")
+        known = (None,) * aligned.n_features if records.categories is None else records.categories.encodings
+        aligned = aligned.coded_as(known, "prediction")
         # The model's fills stand in for any that the table brings.
         table = aligned.with_fills((None,) * aligned.n_features) if records.imputed else aligned
     else:
         refuse_other_features(table.names, records.features, "prediction", table.party)
-    # Which way rows lean takes all columns of a row: they are read here, a block at a time, wherever they lie.
-    if engine is None or len(records) == 0 or records.leanings is not None:
+        if records.categories is not None:
+            raise EngineError(
+                f"predicting: a model of {table.party or 'this party'} has features of categories, which are not read "
+                "from where rows lie; leave out engine and memory_limit"
+            )
+    # Which way rows lean takes all columns of a row: they are read here, a block at a time, wherever they lie. So are
+    # categories.
+    if engine is None or len(records) == 0 or records.leanings is not None or records.categories is not None:
         yield HereTester(records, table)
         return
     used = list(records.features)
@@ -100,16 +110,15 @@ class HereTester:
         """See SplitTester."""
         self._enter(first, count)
         own = self._records
-        return [
-            compare(
-                self._column(int(own.feature[record])),
-                rows,
-                np.float32(own.cut[record]),
-                bool(own.default_left[record]),
-                with_missing,
-            )
-            for record, rows in zip(records, sets, strict=True)
-        ]
+        answers: list[Answer] = []
+        for record, rows in zip(records, sets, strict=True):
+            column, default_left = self._column(int(own.feature[record])), bool(own.default_left[record])
+            right = own.right(record)
+            if right is not None:
+                answers.append(belong(column, rows, right, default_left, with_missing))
+            else:
+                answers.append(compare(column, rows, np.float32(own.cut[record]), default_left, with_missing))
+        return answers
 
     def leans(self, records: Sequence[int], sets: Sequence[Rows], first: int, count: int) -> list[Leans]:
         """See SplitTester."""

@@ -6,7 +6,7 @@ A tree is a set of lists with an entry per node, the root first, as model/shares
     record  number of the split at its owner, -1 for a leaf
     yes, no children, -1 for a leaf
     name    place of the feature in `features`, -1 for a leaf or a masked split
-    cut     x < cut goes to `yes`; None where masked
+    cut     x < cut goes to `yes`; for a split by categories what goes there, in words; None where masked
     left    1: a missing value goes to `yes`, 0: to `no`, -1: not known, a leaf, or imputed
     value   what a leaf adds to the margin
     gain, cover
@@ -62,7 +62,8 @@ def describe_model(active: ActiveShare | None, passive: Mapping[str, PassiveShar
 def _tree(
     active: ActiveShare, tree: TreeShape, known: Mapping[str, SplitRecords], places: Mapping[str, int]
 ) -> dict[str, list[Any]]:
-    name, cut, left = [-1] * tree.n_nodes, [None] * tree.n_nodes, [-1] * tree.n_nodes
+    name, left = [-1] * tree.n_nodes, [-1] * tree.n_nodes
+    cut: list[Any] = [None] * tree.n_nodes
     for node in np.flatnonzero(tree.party != LEAF).tolist():
         records = known.get(active.parties[tree.party[node]])
         if records is None:
@@ -70,7 +71,7 @@ def _tree(
         number = int(tree.record[node])
         feature = int(records.feature[number])
         name[node] = places[records.features[feature]]
-        cut[node] = _short(float(records.cut[number]))
+        cut[node] = _short(float(records.cut[number])) if records.right(number) is None else records.condition(number)
         left[node] = int(records.default_left[number]) if not records.imputed else -1
     return {
         "owner": tree.party.tolist(),

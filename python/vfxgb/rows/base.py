@@ -28,6 +28,7 @@ from vfxgb import _native
 from vfxgb.codec.code import PairCode
 from vfxgb.lattice import ColumnSetup
 from vfxgb.rows.ciphers import CipherRound, RowCiphers
+from vfxgb.rows.columns import BinColumns, RightBins
 from vfxgb.rows.encrypted_columns import EncryptedColumns
 from vfxgb.rows.integers import OwnIntegers
 from vfxgb.rows.listing import Listing
@@ -53,6 +54,10 @@ class RowStore(Protocol):
         """Bins per feature without the missing one, int32[n_features]."""
 
     @property
+    def columns(self) -> BinColumns | None:
+        """What the features of the bins stand for; None where each is a feature of the party."""
+
+    @property
     def bins(self) -> _native.gbdt.Bins:
         """The bins themselves, for protocols that need all rows here. Raises EngineError where they are not."""
 
@@ -73,6 +78,9 @@ class RowStore(Protocol):
         The bits of a split are in row order, lowest bit of a byte first, and fill ceil(n_rows / 8) bytes; spare bits
         are 0. This is what `Partition.gather_bits` takes.
         """
+
+    def set_bits(self, feature: int, right: RightBins, default_left: bool) -> bytes:
+        """Say the same of a split by a set of bins, `right`. Raises EngineError where rows are in shards."""
 
     def split_bits(self, splits: Splits) -> SplitBits:
         """The same in parts, for splits of which bits are asked for again and again."""

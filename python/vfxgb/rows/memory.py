@@ -9,6 +9,7 @@ from vfxgb import _native
 from vfxgb.codec.code import PairCode
 from vfxgb.lattice import ColumnSetup
 from vfxgb.rows.ciphers import CipherRound, MemoryCiphers
+from vfxgb.rows.columns import BinColumns, RightBins
 from vfxgb.rows.encrypted_columns import MemoryEncrypted
 from vfxgb.rows.integers import MemoryCentred, integer_pairs, node_places
 from vfxgb.rows.listing import Listing
@@ -80,8 +81,11 @@ class MemoryEntries:
 class MemoryRows:
     """See RowStore. `n_train`: how many of the rows are training rows, None for all. Pairs are plain arrays."""
 
-    def __init__(self, bins: _native.gbdt.Bins, n_train: int | None = None, threads: int = 1) -> None:
+    def __init__(
+        self, bins: _native.gbdt.Bins, n_train: int | None = None, threads: int = 1, columns: BinColumns | None = None
+    ) -> None:
         self.bins = bins
+        self.columns = columns
         self.n_rows, self.n_features, self.n_bins = bins.n_rows, bins.n_features, bins.n_bins
         self._n_train = bins.n_rows if n_train is None else n_train
         self._threads = threads
@@ -107,6 +111,11 @@ class MemoryRows:
         return _native.gbdt.left_bits(
             self.bins, partition.here, nodes, features, split_bins, default_left, self._threads
         )
+
+    def set_bits(self, feature: int, right: RightBins, default_left: bool) -> bytes:
+        """See RowStore."""
+        left = np.append(~right, default_left)
+        return np.packbits(left[self.bins.column(feature)], bitorder="little").tobytes()
 
     def row_bits(self, features: Nodes, split_bins: Nodes, default_left: NDArray[np.bool_]) -> bytes:
         """See RowStore."""

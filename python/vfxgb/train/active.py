@@ -25,6 +25,7 @@ from vfxgb.contract import (
     RunFacts,
 )
 from vfxgb.contract.messages import Commit, Finish, Prepare, Ready, Sealed, Setup, Stored
+from vfxgb.data.categories import Encoding
 from vfxgb.data.impute import StandIns
 from vfxgb.data.source import Source, as_table
 from vfxgb.data.table import Table
@@ -41,6 +42,7 @@ from vfxgb.objective import Objective, make_objective
 from vfxgb.runtime.ledger import LeafPurity
 from vfxgb.train.active_checkpoints import ActiveCheckpoints, Grown
 from vfxgb.train.callbacks import TRAINING_ROWS, EvalsLog, TrainingState
+from vfxgb.train.categories import CategoryRule, refuse_before, refuse_partitions
 from vfxgb.train.digests import table_digest
 from vfxgb.train.leanings import with_leanings
 from vfxgb.train.placing import Placed, Placing, check_fits, place_rows
@@ -138,6 +140,8 @@ class ActiveParty:
         self._grown = Grown(target, params.learning_rate, [])
         self._keeper.restore(self._grown, len(self._parties))
         self._fill: StandIns | None = None
+        self._encodings: tuple[Encoding | None, ...] = ()
+        self._partitioned: set[str] = set()
         self._role: ActiveRole | HiddenActiveRole | None = None
 
     @property
@@ -160,7 +164,9 @@ class ActiveParty:
             given.threads,
             given.engine,
             n_outputs=self._objective.n_outputs,
+            one_hot_below=params.max_cat_to_onehot,
         )
+        refuse_before(self._category_rule, given.table, given.constraints)
         return place_rows(given.table, how)
 
     def _start_from(self, target: Target) -> None:
@@ -175,6 +181,19 @@ class ActiveParty:
                 "base_margin and xgb_model out, or take a protocol without noise"
             )
         target.set_margins(np.where(np.isnan(margins), self._base_margin.astype(np.float32), margins))
+
+    @property
+    def _category_rule(self) -> CategoryRule:
+        given, params, spec = self._given, self._params, self._plan.spec
+        # Its own features the active party opens to nobody.
+        return CategoryRule(
+            self.party,
+            spec if self._channels else None,
+            params.missing_strategy,
+            params.rule,
+            params.min_bucket_rows,
+            given.engine is not None,
+        )
 
     def _make_target(self) -> tuple[Target, Release | None]:
         given, learning = self._given, Learning(self._objective, self._params, self._options)
@@ -207,6 +226,7 @@ class ActiveParty:
             hessian_shift=self._hessian_shift,
             split_rule=params.rule,
             score_bits=params.score_bits,
+            max_cat_to_onehot=params.max_cat_to_onehot,
             constrained=given.constraints is not None,
             first_round=1 if params.reduced_leakage else 0,
             run=self._plan.run_id,
@@ -276,14 +296,18 @@ class ActiveParty:
         self._keeper.set_up(self._channels)
         with self.timings.phase("bin"):
             binned = self._placed.bin(given.cuts)
-            self._fill = binned.fill
+            self._fill, self._encodings = binned.fill, binned.encodings
+            refuse_partitions(self._category_rule, binned)
         if self._note is not None:
             note_bins(self._note, binned)
             labels, _, _ = self._grown.target.rows(slice(0, given.n_train))
             self._note("labels", -1, -1, np.asarray(labels, dtype=np.float64))
             self._note("base-margin", -1, -1, self._base_margin)
         layout = self._layout(binned.n_features)
-        self._own = OwnFeatures(binned, given.constraints, params, given.threads)
+        directions, held = given.constraints, binned.rows.columns
+        if directions is not None and held is not None:
+            directions = directions[held.feature]
+        self._own = OwnFeatures(binned, directions, params, given.threads)
         self._own.records += self._keeper.records(binned.n_features)
         if self._channels:
             self._role = self._plan.spec.active(
@@ -299,6 +323,7 @@ class ActiveParty:
                     remarks=self.remarks,
                     line=given.line,
                     secret=self._keeper.salt.encode(),
+                    partitioned=frozenset(self._partitioned),
                 )
             )
         columns = RoundColumns(layout, params)
@@ -335,6 +360,8 @@ class ActiveParty:
                 ready = self._channels[party].recv(Ready)
                 self._keeper.check_ready(party, ready)
                 held = ready.n_features
+                if ready.n_partitioned:
+                    self._partitioned.add(party)
                 if held < 1:
                     raise MessageError(f"setting up: {party} brings {held} features, wanted at least 1")
             first.append(first[-1] + held)
@@ -456,7 +483,7 @@ class ActiveParty:
 
     def _records(self) -> SplitRecords:
         given, strategy = self._given, self._params.missing_strategy
-        records = SplitRecords.of(given.table.names, self._own.records, self._fill)
+        records = SplitRecords.of(given.table.names, self._own.records, self._fill, self._encodings)
         if strategy != CONDITIONAL:
             return records
         paths = paths_in_trees(self._grown.trees, self._parties.index(self.party), strategy)

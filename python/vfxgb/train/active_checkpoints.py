@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from vfxgb.contract import Gradients, Release
 from vfxgb.contract.messages import EndRound, Ready, RoundKept, Setup
+from vfxgb.data.categories import Split
 from vfxgb.dp.event import Event
 from vfxgb.errors import CheckpointError, MessageError
 from vfxgb.model.seal import new_salt
@@ -168,7 +169,7 @@ class ActiveCheckpoints:
             grown.first_rows = read_array(state.first_rows, np.int64, "the rows of the first tree")
         grown.first_rate = state.first_rate
 
-    def records(self, n_features: int) -> list[tuple[int, float, bool]]:
+    def records(self, n_features: int) -> list[Split]:
         """The records of the rounds that were done before."""
         return [] if self.hooks.resumed is None else restore_records(self.hooks.resumed.records, n_features)
 
@@ -232,7 +233,7 @@ class ActiveCheckpoints:
         state: TrainingState,
         stopped: bool,
         grown: Grown,
-        records: Sequence[tuple[int, float, bool]],
+        records: Sequence[Split],
         labels: NDArray[np.float32] | None,
     ) -> None:
         """Keep everything as it stands; `labels`: what was released in their place, if anything was."""

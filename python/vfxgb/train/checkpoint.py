@@ -25,6 +25,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.data.categories import Split
 from vfxgb.dp.event import Event
 from vfxgb.errors import CheckpointError, FormatError
 from vfxgb.files import write_atomically
@@ -49,12 +50,15 @@ class KeptRecords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A party's splits: feature int32, cut float64, default_left one byte each; arrays as little-endian bytes.
 
     `places`: int32[r, 3], tree, depth and the split above (SplitPaths) of a passive party's; empty for the active one.
+    `sets`: int32, for each split the number of categories that go right and their codes; empty where all splits are by
+    cut points. The cut of a split by categories is 0, and its number is not.
     """
 
     feature: bytes
     cut: bytes
     default_left: bytes
     places: bytes = b""
+    sets: bytes = b""
 
 
 class KeptArray(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -276,14 +280,18 @@ def restore_tree(kept: KeptTree, n_parties: int) -> TreeShape:
     return tree
 
 
-def keep_records(records: Sequence[tuple[int, float, bool]], places: Sequence[Place] = ()) -> KeptRecords:
+def keep_records(records: Sequence[Split], places: Sequence[Place] = ()) -> KeptRecords:
     """Records (feature, cut, default_left) as a state holds them; those of a passive party come with their `places`."""
-    feature, cut, default_left = zip(*records, strict=True) if records else ((), (), ())
+    feature, way, default_left = zip(*records, strict=True) if records else ((), (), ())
+    cut = [0.0 if isinstance(each, tuple) else each for each in way]
+    sets = [each if isinstance(each, tuple) else () for each in way]
+    codes = [number for each in sets for number in (len(each), *each)] if any(sets) else []
     return KeptRecords(
         array_bytes(np.array(feature, dtype=np.int32)),
         array_bytes(np.array(cut, dtype=np.float64)),
         array_bytes(np.array(default_left, dtype=np.uint8)),
         array_bytes(np.array(places, dtype=np.int32)),
+        array_bytes(np.array(codes, dtype=np.int32)),
     )
 
 
@@ -293,11 +301,30 @@ def restore_places(kept: KeptRecords, n_records: int) -> list[Place]:
     return [(tree, depth, above) for tree, depth, above in places.tolist()]
 
 
-def restore_records(kept: KeptRecords, n_features: int) -> list[tuple[int, float, bool]]:
+def restore_records(kept: KeptRecords, n_features: int) -> list[Split]:
     """The records. Raises CheckpointError for arrays of different lengths or features that do not exist."""
     feature = read_array(kept.feature, np.int32, "the features of records")
     cut = read_array(kept.cut, np.float64, "the cuts of records", len(feature))
     default_left = read_array(kept.default_left, np.uint8, "the directions of records", len(feature))
     if len(feature) and not 0 <= int(feature.min()) <= int(feature.max()) < n_features:
         raise CheckpointError(f"resuming: the records name features outside the {n_features} of this party")
-    return list(zip(feature.tolist(), cut.tolist(), default_left.astype(np.bool_).tolist(), strict=True))
+    ways = _restore_sets(kept.sets, cut.tolist())
+    return list(zip(feature.tolist(), ways, default_left.astype(np.bool_).tolist(), strict=True))
+
+
+def _restore_sets(data: bytes, cuts: list[float]) -> list[float | tuple[int, ...]]:
+    """The cut point of each split, or its categories. Raises CheckpointError."""
+    ways: list[float | tuple[int, ...]] = list(cuts)
+    numbers = read_array(data, np.int32, "the categories of records").tolist()
+    place = 0
+    for record in range(len(cuts) if numbers else 0):
+        count = numbers[place] if place < len(numbers) else -1
+        codes = tuple(numbers[place + 1 : place + 1 + count]) if count > 0 else ()
+        if count < 0 or len(codes) != count or any(code < 0 for code in codes):
+            raise CheckpointError("resuming: the categories of its records are not those of its splits")
+        if count:
+            ways[record] = codes
+        place += 1 + count
+    if place != len(numbers):
+        raise CheckpointError("resuming: the categories of its records are not those of its splits")
+    return ways

@@ -45,7 +45,7 @@ def trees_link(before: bytes, run: str, salt: str, trees: Sequence[TreeShape]) -
 
 def state_link(before: bytes, run: str, party: str, salt: str, trees: bytes, records: KeptRecords) -> bytes:
     """A passive party's chain after a round with `records` that the active party's chain ended with `trees`."""
-    parts = (records.feature, records.cut, records.default_left)
+    parts = [records.feature, records.cut, records.default_left, *([records.sets] if records.sets else [])]
     return _digest("round kept", (run.encode(), party.encode(), salt.encode(), before, trees, *parts))
 
 

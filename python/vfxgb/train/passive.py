@@ -32,6 +32,7 @@ from vfxgb.contract import (
     ProtocolSpec,
 )
 from vfxgb.contract.messages import Commit, EndRound, Finish, Prepare, Ready, RoundKept, Sealed, Setup, Stored
+from vfxgb.data.categories import Encoding
 from vfxgb.data.impute import StandIns
 from vfxgb.data.source import Source, as_table
 from vfxgb.data.table import Table
@@ -43,6 +44,7 @@ from vfxgb.model.shares import CONDITIONAL, PassiveShare, Seal
 from vfxgb.numeric.fixed_point import MAX_FRACTION_BITS
 from vfxgb.params import MISSING_STRATEGIES
 from vfxgb.protocols import protocol_by_name
+from vfxgb.train.categories import CategoryRule, refuse_before, refuse_partitions
 from vfxgb.train.checkpoint import DIGEST_BYTES, BegunRounds
 from vfxgb.train.digests import table_digest
 from vfxgb.train.leanings import with_leanings
@@ -117,6 +119,7 @@ class PassiveParty:
             party, run_id, channel.peer, hooks, self.events, self.disclosed, given.privacy, given.ids
         )
         self._fill: StandIns | None = None
+        self._encodings: tuple[Encoding | None, ...] = ()
         self._seal = Seal()
 
     @property
@@ -126,7 +129,7 @@ class PassiveParty:
 
     def share(self) -> PassiveShare:
         """The party's share of the model as it stands."""
-        records = self._keeper.splits.records(self._given.table.names, self._fill)
+        records = self._keeper.splits.records(self._given.table.names, self._fill, self._encodings)
         paths = self._keeper.splits.paths(self._setup.missing_strategy)
         if self._setup.missing_strategy == CONDITIONAL:
             records = with_leanings(records, paths, as_table(self._given.table), self._setup.n_train)
@@ -160,7 +163,10 @@ class PassiveParty:
 
     def _take_part(self) -> None:
         names = self._given.table.names
-        self._channel.send(Ready(n_features=len(names), state_digest=self._keeper.last.state_digest))
+        columns = self._binned.rows.columns
+        partitioned = 0 if columns is None else int(columns.partitioned.sum())
+        digest = self._keeper.last.state_digest
+        self._channel.send(Ready(n_features=len(names), state_digest=digest, n_partitioned=partitioned))
         handlers: Handlers = {**self._rounds.handlers, EndRound: self._end_round, Prepare: self._prepare_role}
         while True:
             with self.timings.phase("wait"):
@@ -232,12 +238,14 @@ class PassiveParty:
         self.resumed_at = setup.start_round
         with self.timings.phase("bin"):
             self._binned = self._bin(setup, spec, own_params)
-            self._fill = self._binned.fill
+            self._fill, self._encodings = self._binned.fill, self._binned.encodings
         if self._note is not None:
             note_bins(self._note, self._binned)
         constraints = self._given.constraints
         if constraints is None:
             constraints = np.zeros(len(table.names), dtype=np.int8)
+        if self._binned.rows.columns is not None:
+            constraints = constraints[self._binned.rows.columns.feature]
         self._role = spec.passive(
             PassiveContext(
                 party=self.party,
@@ -287,8 +295,15 @@ class PassiveParty:
             given.engine,
             row_bytes=spec.row_bytes(own_params, setup.n_outputs),
             hide_missing=spec.hides_missing,
+            one_hot_below=setup.max_cat_to_onehot,
         )
-        return place_rows(given.table, how).bin(given.cuts)
+        rule = CategoryRule(
+            self.party, spec, setup.missing_strategy, setup.split_rule, setup.min_bucket_rows, given.engine is not None
+        )
+        refuse_before(rule, given.table, given.constraints if setup.constrained else None)
+        binned = place_rows(given.table, how).bin(given.cuts)
+        refuse_partitions(rule, binned)
+        return binned
 
     def _prepare_role(self, message: Prepare) -> None:  # noqa: ARG002 - it says nothing else
         if not self._may_prepare:

@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 from vfxgb.binning.binned import BinnedTable
 from vfxgb.contract import Resolved
 from vfxgb.contract.messages import Setup
+from vfxgb.data.categories import Split
 from vfxgb.errors import MessageError
+from vfxgb.rows.columns import columns_of, spread
 from vfxgb.runtime.timings import Timings
 from vfxgb.train.arrays import unpack_bits
 from vfxgb.train.split_log import SplitLog
@@ -54,6 +56,8 @@ class PassiveRounds:
         self.handlers: Handlers = {}
         self._depth = -1
         # Per tree of the round, the party's features that it may use, ascending.
+        self._chosen: list[NDArray[np.int32]] = []
+        # The same as columns of the bins (rows/columns.py).
         self._features: list[NDArray[np.int32]] = []
 
     def end(self) -> None:
@@ -78,7 +82,8 @@ class PassiveRounds:
         self._run.begin(round_index)
         self._run.splits.begin_round()
         self.round, self._depth, self.growing = round_index, -1, True
-        self._features = [every if bits is None else every[bits] for bits in chosen]
+        self._chosen = [every if bits is None else every[bits] for bits in chosen]
+        self._features = [columns_of(self._run.binned.rows.columns, features) for features in self._chosen]
 
     def _open(self, round_index: int, depth: int, trees: Sequence[Any]) -> None:
         """Open the next level; `trees` are those of its message."""
@@ -103,14 +108,15 @@ class PassiveRounds:
             raise MessageError(f"{self._party}: found tree {tree}, wanted 0 to {len(self._features) - 1}")
 
     def _allowed(self, bits: Bulk, tree: int, count: int, what: str) -> NDArray[np.bool_] | None:
-        """Which of the tree's features each of `count` nodes may use, bool[count, features], or None for all."""
-        allowed = unpack_bits(bits, count * len(self._features[tree]), what)
-        return None if allowed is None else allowed.reshape(count, len(self._features[tree]))
+        """Which columns of the tree's features each of `count` nodes may use, bool[count, columns], or None for all."""
+        features = self._chosen[tree]
+        allowed = unpack_bits(bits, count * len(features), what)
+        return None if allowed is None else spread(self._run.binned.rows.columns, allowed.reshape(count, -1), features)
 
     def _number(self, tree: int) -> int:
         """The number of a tree within the model."""
         return self.round * self._run.setup.n_outputs + tree
 
-    def _records(self, resolved: Resolved) -> list[tuple[int, float, bool]]:
-        """Splits as a share holds them: feature, cut point, default direction."""
-        return self._run.binned.splits(resolved.feature, resolved.bin, resolved.default_left)
+    def _records(self, resolved: Resolved) -> list[Split]:
+        """Splits as a share holds them: feature, cut point or categories, default direction."""
+        return self._run.binned.splits(resolved.feature, resolved.bin, resolved.default_left, resolved.right)

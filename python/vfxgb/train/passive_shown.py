@@ -152,8 +152,7 @@ class ShownRounds(PassiveRounds):
             raise MessageError(f"{what}: found no nodes, nodes that are not open, or a tree that was already answered")
         resolved = self._role.resolve(choice.tree, nodes, start, tokens)
         with self._run.timings.phase("partition"):
-            rows = self._run.binned.rows if resolved.rows is None else resolved.rows
-            bits = rows.left_bits(partition, nodes, resolved.feature, resolved.bin, resolved.default_left)
+            bits = resolved.left_bits(self._run.binned.rows, partition, nodes)
         splits = self._run.splits
         above = splits.codes.above(choice.tree, nodes.tolist())
         records = splits.choose(self._number(choice.tree), self._depth, above, self._records(resolved))

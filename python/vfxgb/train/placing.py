@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.binning.binned import BinnedTable
+from vfxgb.binning.binned import ONE_HOT_BELOW, BinnedTable
 from vfxgb.contract import ProtocolSpec
 from vfxgb.data.impute import STRATEGIES, filled
 from vfxgb.data.source import Source, as_table
@@ -35,7 +35,7 @@ class Placing:
     """How a party's rows shall be placed and binned.
 
     `engine`: None for the memory of this process. `row_bytes`: what the protocol keeps per row in a shard. `n_outputs`:
-    of the active party's gradients, else 0. `hide_missing`: see BinnedTable.build.
+    of the active party's gradients, else 0. `hide_missing`, `one_hot_below`: see BinnedTable.build.
     """
 
     party: str
@@ -47,6 +47,7 @@ class Placing:
     row_bytes: int = 0
     n_outputs: int = 0
     hide_missing: bool = False
+    one_hot_below: int = ONE_HOT_BELOW
 
 
 class Placed(Protocol):
@@ -78,7 +79,15 @@ class _InMemory:
     def bin(self, cuts: Mapping[str, Any] | None) -> BinnedTable:
         how = self.how
         table, fill = filled(self.table, how.missing_strategy, how.n_train)
-        binned = BinnedTable.build(table, how.n_train, how.max_bin, cuts, how.threads, hide_missing=how.hide_missing)
+        binned = BinnedTable.build(
+            table,
+            how.n_train,
+            how.max_bin,
+            cuts,
+            how.threads,
+            hide_missing=how.hide_missing,
+            one_hot_below=how.one_hot_below,
+        )
         return replace(binned, fill=fill)
 
     def target(self, labels: Labels, weights: Float32Array | None, learning: Learning) -> Target:

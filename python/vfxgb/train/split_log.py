@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from vfxgb.data.categories import Encoding, Split
 from vfxgb.data.impute import StandIns
 from vfxgb.errors import CheckpointError, FormatError
 from vfxgb.model.file import check_paths
@@ -21,7 +22,7 @@ class SplitLog:
     """The splits of one party in one run, record i at position i."""
 
     def __init__(self) -> None:
-        self._records: list[tuple[int, float, bool]] = []
+        self._records: list[Split] = []
         self._places: list[Place] = []
         # Where this party's splits stand in the trees that are growing.
         self.codes = PathCodes()
@@ -50,9 +51,7 @@ class SplitLog:
         """New trees begin, each with its root."""
         self.codes = PathCodes()
 
-    def choose(
-        self, number: int, depth: int, above: Sequence[int], splits: Sequence[tuple[int, float, bool]]
-    ) -> NDArray[np.int32]:
+    def choose(self, number: int, depth: int, above: Sequence[int], splits: Sequence[Split]) -> NDArray[np.int32]:
         """Enter splits (feature, cut, default_left) at `depth` of tree `number` of the model; returns their records.
 
         `above`: for each of them the party's split above it (PathCodes).
@@ -71,9 +70,11 @@ class SplitLog:
             for code in above
         )
 
-    def records(self, features: tuple[str, ...], fill: StandIns | None) -> SplitRecords:
+    def records(
+        self, features: tuple[str, ...], fill: StandIns | None, encodings: tuple[Encoding | None, ...] = ()
+    ) -> SplitRecords:
         """The splits as a share holds them."""
-        return SplitRecords.of(features, self._records, fill)
+        return SplitRecords.of(features, self._records, fill, encodings)
 
     def paths(self, missing_strategy: str) -> SplitPaths:
         """Where they stand, as a share holds it."""

@@ -11,6 +11,8 @@ What a party knows by itself arrives as notes (name, round, tree, array), -1 whe
     bins          uint16[n_rows, features]   every party: the bin of each value; n_bins stands for "missing"
     n-bins        int32[features]            every party
     has-missing   bool[features]             every party
+    columns       int32[columns]             a party with features of categories: the feature of each column of its
+                                             bins, which then stand in the place of features above
     labels        float64[n_train]           active party, as the objective sees them
     base-margin   float64[outputs]           active party
     step          float64[1]                 active party, per round: the value of the integer 1 in fixed point
@@ -152,7 +154,9 @@ class Recorder:
 
 def note_bins(note: Callable[[str, int, int, NDArray[Any]], None], binned: BinnedTable) -> None:
     """TranscriptSink a party's binned table."""
-    columns = [binned.bins.column(feature) for feature in range(binned.n_features)]
+    columns = [binned.bins.column(feature) for feature in range(binned.rows.n_features)]
     note("bins", -1, -1, np.stack(columns, axis=1))
     note("n-bins", -1, -1, binned.n_bins)
     note("has-missing", -1, -1, binned.has_missing)
+    if binned.rows.columns is not None:
+        note("columns", -1, -1, binned.rows.columns.feature)

@@ -1,6 +1,7 @@
 """The candidate splits of one party for one tree, and the gradient sums left of each.
 
-A candidate is (feature, bin, default direction); the true order is XGBoost's (see _native.gbdt.candidates). A party
+A candidate is (feature, bin, default direction); the true order is XGBoost's (see _native.gbdt.candidates). Features
+are columns of the bins here (rows/columns.py). A party
 that shows sums to another shows them in a secret order: position j, the *token*, stands for candidate order[j].
 
 Two rules make a candidate unavailable in a node: column sampling by level or node, and `min_bucket_rows` (adjacent
@@ -17,9 +18,11 @@ from vfxgb import _native
 from vfxgb.contract import Resolved
 from vfxgb.errors import MessageError
 from vfxgb.rows.base import RowStore
+from vfxgb.rows.columns import BinColumns, RightBins
 from vfxgb.rows.listing import Listing
 from vfxgb.rows.parts import Pairs, Partition
 from vfxgb.rows.shown_cuts import ShownCuts
+from vfxgb.tree.category_cells import CategoryCells, split_tokens
 
 
 class CandidateList:
@@ -50,11 +53,35 @@ class CandidateList:
         self.order = order
         if random is not None:
             self.order = np.argsort(np.frombuffer(random(8 * len(self)), dtype="<u8"), kind="stable").astype(np.int64)
+        self._ranks: NDArray[np.int64] | None = None
+        self.partitions: tuple[CategoryCells, ...] = ()
+        if rows.columns is not None:
+            self._take_columns(rows.columns)
         self._listing = Listing(features, self.n_bins, self.has_missing, self.order)
         self.constraint: NDArray[np.int8] | None = None
         if constraints is not None:
             direction = constraints[features][self._local]
             self.constraint = np.ascontiguousarray(direction if self.order is None else direction[self.order])
+
+    def _take_columns(self, columns: BinColumns) -> None:
+        """Some features are categories: see to XGBoost's order and directions, and to sorted partitions."""
+        one_hot = columns.one_hot[self.features[self._local]]
+        # XGBoost tries each category with missing values on the left first, also where no row misses the value.
+        self._default_left = self._default_left | (one_hot & ~self.has_missing[self._local])
+        self._ranks = np.arange(len(self))
+        # Such a column has two candidates, which stand next to each other.
+        both = np.flatnonzero(one_hot & self.has_missing[self._local]).reshape(-1, 2)
+        self._ranks[both] = both[:, ::-1]
+        place = np.arange(len(self)) if self.order is None else np.argsort(self.order)
+        self.partitions = tuple(
+            CategoryCells(
+                column,
+                int(self.n_bins[column]),
+                place[(self._local == column) & ~self._default_left],
+                place[(self._local == column) & self._default_left][::-1],
+            )
+            for column in np.flatnonzero(columns.partitioned[self.features]).tolist()
+        )
 
     def __len__(self) -> int:
         return len(self._local)
@@ -88,14 +115,51 @@ class CandidateList:
     def resolve(self, start: NDArray[np.int64], tokens: NDArray[np.int64]) -> Resolved:
         """For each node i the first candidate, in true order, among tokens[start[i]:start[i + 1]] (at least one each).
 
-        Raises MessageError for a token that is no position of the list, or a node without tokens.
+        Tokens of sorted partitions are those of category_cells.py. Raises MessageError for a token that is no position
+        of the list, or a node without tokens.
         """
+        if self.partitions:
+            return self._resolve_sets(start, tokens)
+        order = self.order
+        if self._ranks is not None:
+            order = self._ranks if order is None else self._ranks[order]
         try:
-            taken = _native.gbdt.first_tokens(start, tokens, self.order, len(self))
+            taken = _native.gbdt.first_tokens(start, tokens, order, len(self))
         except ValueError as error:
             raise MessageError(f"choosing a split: {error}") from None
         first = taken if self.order is None else self.order[taken]
         return Resolved(taken, self.features[self._local[first]], self._bin[first], self._default_left[first])
+
+    def _resolve_sets(self, start: NDArray[np.int64], tokens: NDArray[np.int64]) -> Resolved:
+        """See `resolve`, where a token may stand for a set of categories."""
+        assert self._ranks is not None  # noqa: S101 - there are columns of categories
+        taken: list[int] = []
+        right: list[RightBins | None] = []
+        column, cut, default_left = [], [], []
+        for numbers, sets in split_tokens(start, tokens, self.partitions, len(self)):
+            candidates = numbers if self.order is None else self.order[numbers]
+            best = min((int(self._local[c]), int(self._ranks[c]), int(c)) for c in candidates) if len(numbers) else None
+            chosen = min(sets, key=lambda one: one.column) if sets else None
+            if chosen is not None and (best is None or chosen.column < best[0]):
+                taken.append(chosen.token)
+                right.append(chosen.right)
+                column.append(chosen.column)
+                cut.append(0)
+                default_left.append(chosen.default_left)
+                continue
+            assert best is not None  # noqa: S101 - a node has tokens
+            taken.append(int(numbers[int(np.flatnonzero(candidates == best[2])[0])]))
+            right.append(None)
+            column.append(best[0])
+            cut.append(int(self._bin[best[2]]))
+            default_left.append(bool(self._default_left[best[2]]))
+        return Resolved(
+            np.array(taken, dtype=np.int64),
+            self.features[np.array(column, dtype=np.int64)],
+            np.array(cut, dtype=np.int32),
+            np.array(default_left, dtype=np.bool_),
+            right=right,
+        )
 
     def available(
         self, nodes: NDArray[np.int32], allowed: NDArray[np.bool_] | None, cuts: ShownCuts | None

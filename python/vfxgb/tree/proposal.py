@@ -3,6 +3,7 @@
 Sums are made for the smaller child only. Those of its sibling are the parent's minus its own: plain integers, exact.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from vfxgb import _native
 from vfxgb.contract import ChosenSums, OpenNodes, Proposals
 from vfxgb.errors import MessageError
+from vfxgb.tree.category_cells import CategoryCells, OfferedSets
 from vfxgb.tree.choice import worth
 
 
@@ -31,13 +33,23 @@ class SumTable:
     """The left sums of one party for the open nodes of one tree, kept from level to level.
 
     `constraint`: int8[c], the monotone direction of each candidate, or None when the run has no constraint. `centred`:
-    None where the gain decides.
+    None where the gain decides. `partitions`: the features that are split by sets of up to `most` categories.
     """
 
-    def __init__(self, constraint: NDArray[np.int8] | None, threads: int, centred: CentredRule | None = None) -> None:
+    def __init__(
+        self,
+        constraint: NDArray[np.int8] | None,
+        threads: int,
+        centred: CentredRule | None = None,
+        partitions: Sequence[CategoryCells] = (),
+        most: int = 0,
+    ) -> None:
         self._constraint = constraint
         self._threads = threads
         self._centred = centred
+        self._partitions = tuple(partitions)
+        self._most = most
+        self._sets: OfferedSets | None = None
         self._sums: NDArray[np.int64] | None = None
         self._proposals: Proposals | None = None
 
@@ -58,6 +70,11 @@ class SumTable:
             self._sums, m = self._complete(level, built), len(level.nodes)
             none = np.zeros(0, dtype=np.int64)
             self._proposals = Proposals(np.zeros(m), np.zeros(m + 1, dtype=np.int64), none, np.zeros(m))
+        elif self._partitions:
+            self._sums = self._complete(level, built)
+            limits = (self._most, self._constraint, self._threads)
+            self._sets = OfferedSets(self._partitions, self._sums, level, *limits)
+            self._proposals = Proposals(self._sets.gain, self._sets.start, self._sets.tokens)
         elif centred is None:
             self._sums, self._proposals = self._best_by_gain(level, built)
         else:
@@ -123,10 +140,16 @@ class SumTable:
         Raises MessageError for a token that was not among the best of its node.
         """
         assert self._sums is not None and self._proposals is not None  # noqa: S101, PT018 - propose came first
-        offered = (self._proposals.start, self._proposals.tokens)
-        try:
-            left = _native.gbdt.chosen_sums(self._sums, *offered, positions, tokens)
-        except ValueError as error:
-            raise MessageError(f"applying a split: {error}") from None
-        direction = np.zeros(len(tokens), np.int8) if self._constraint is None else self._constraint[tokens]
+        if self._sets is not None:
+            left = self._sets.left(positions, tokens)
+        else:
+            offered = (self._proposals.start, self._proposals.tokens)
+            try:
+                left = _native.gbdt.chosen_sums(self._sums, *offered, positions, tokens)
+            except ValueError as error:
+                raise MessageError(f"applying a split: {error}") from None
+        direction = np.zeros(len(tokens), np.int8)
+        if self._constraint is not None:
+            # A set of categories has no direction.
+            direction = np.where(tokens < 0, direction, self._constraint[np.maximum(tokens, 0)])
         return ChosenSums(left, direction)

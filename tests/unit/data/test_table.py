@@ -172,7 +172,6 @@ def test_bad_frames() -> None:
         Table.read(twice, party="bank")
     for column in (
         pandas.Series(["x", "y"]),
-        pandas.Series(["x", "y"], dtype="category"),
         pandas.to_datetime(["2020"] * 2),
     ):
         with pytest.raises(ColumnTypeError, match="column 'a' holds"):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from simulated_runs import fit_tables
+from vfxgb.data.categories import ColumnKinds
 from vfxgb.data.table import Table
 from vfxgb.errors import AlignmentError, ColumnNameError, FormatError, ShareMismatchError
 from vfxgb.model.file import load_share, save_share
@@ -270,3 +271,56 @@ def test_paths_that_are_none_or_altered(result, tmp_path, change, match) -> None
     file.write_text(json.dumps(document))
     with pytest.raises((FormatError, ShareMismatchError), match=match):
         load_share(file)
+
+
+def _category_share() -> FitResult:
+    random = np.random.default_rng(5)
+    town, job = random.integers(0, 6, 200), random.integers(0, 3, 200)
+    town_kinds, job_kinds = ColumnKinds(categorical=("town",)), ColumnKinds(categorical=("job",))
+    tables = {
+        "bank": Table.read({"age": random.normal(size=200), "town": [f"t{code}" for code in town]}, kinds=town_kinds),
+        "shop": Table.read({"job": [f"j{code}" for code in job], "visits": random.normal(size=200)}, kinds=job_kinds),
+    }
+    y = 1.0 * np.isin(town, [1, 4]) + (job == 2) + 0.1 * random.normal(size=200)
+    return fit_tables(tables, "bank", y, None, 200, TrainParams(n_estimators=3, max_depth=3, n_jobs=1))
+
+
+def test_categories_come_back_from_files_and_are_sealed(tmp_path) -> None:
+    result = _category_share()
+    for share in (result.active_share, *result.passive_shares.values()):
+        save_share(share, tmp_path / "share.json")
+        held, found = share.records.categories, load_share(tmp_path / "share.json").records.categories
+        assert held is not None
+        assert found is not None
+        assert found.encodings == held.encodings
+        np.testing.assert_array_equal(found.codes, held.codes)
+        np.testing.assert_array_equal(found.start, held.start)
+        assert any(share.records.right(record) is not None for record in range(len(share.records)))
+    records = result.active_share.records
+    renamed = replace_encoding(records, (None, ("x", *records.categories.encodings[1][1:])))
+    with pytest.raises(ShareMismatchError):
+        check_own(replace(result.active_share, records=renamed))
+
+
+def replace_encoding(records, encodings):
+    return msgspec.structs.replace(records, categories=msgspec.structs.replace(records.categories, encodings=encodings))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"encodings": [None, ["t0"]]},
+        {"encodings": [None]},
+        {"encodings": [["a"], ["t0", "t1", "t2", "t3", "t4", "t5"]]},
+        {"start": [0]},
+        {"codes": [-1]},
+    ],
+    ids=["unknown codes", "too few", "a number with categories", "no places", "other codes"],
+)
+def test_categories_that_cannot_be_are_refused(tmp_path, change) -> None:
+    save_share(_category_share().active_share, tmp_path / "share.json")
+    document = json.loads((tmp_path / "share.json").read_text())
+    document["records"]["categories"].update(change)
+    (tmp_path / "share.json").write_text(json.dumps(document))
+    with pytest.raises(FormatError, match="its categories are not those of"):
+        load_share(tmp_path / "share.json")

@@ -165,6 +165,16 @@ def test_trees_and_records_come_back_to_the_last_bit() -> None:
         assert getattr(back, name).tobytes() == getattr(odd, name).tobytes()
     assert restore_records(keep_records(RECORDS), 3) == RECORDS
     assert restore_records(keep_records([]), 3) == []
+    sets = [(0, (2, 5), True), (1, 0.5, False), (2, (0,), False)]
+    assert restore_records(keep_records(sets), 3) == sets
+
+
+@pytest.mark.parametrize("codes", [[2, 5], [1, 3, 0, 0, 7], [-1, 0, 0], [1, -3, 0, 0]])
+def test_categories_of_no_records_are_refused(codes: list[int]) -> None:
+    good = keep_records([(0, (2,), True), (1, 0.5, False)])
+    kept = msgspec.structs.replace(good, sets=np.array(codes, "<i4").tobytes())
+    with pytest.raises(CheckpointError, match="the categories of its records are not those of its splits"):
+        restore_records(kept, 3)
 
 
 def test_contents_that_cannot_be_are_refused() -> None:

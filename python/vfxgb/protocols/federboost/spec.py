@@ -30,6 +30,7 @@ SPEC = ProtocolSpec(
     dp_events=("the buckets of the training rows, once per feature",),
     quick_params={"epsilon": 1000.0},
     shows_sums=False,
+    category_splits="none",
     repeatable=False,
     passive_epsilon=FederBoostParams.row_epsilon,
     hides_missing=True,

@@ -9,7 +9,7 @@ from vfxgb.protocols.he.cost import he_cost, he_savings
 from vfxgb.protocols.he.layout import HeLayout
 from vfxgb.protocols.he.params import HeParams, he_options
 from vfxgb.protocols.he.passive import HePassive
-from vfxgb.protocols.open_sums.messages import CandidateWeights
+from vfxgb.protocols.open_sums.messages import CandidateCategories, CandidateWeights
 
 
 def encrypted_spec(name: str, summary: str, params: type[HeParams], layout: HeLayout) -> ProtocolSpec:
@@ -20,7 +20,7 @@ def encrypted_spec(name: str, summary: str, params: type[HeParams], layout: HeLa
         params=params,
         active=partial(make_active, layout=layout),
         passive=partial(HePassive, layout=layout),
-        messages=(*MESSAGES, CandidateWeights),
+        messages=(*MESSAGES, CandidateWeights, CandidateCategories),
         split_rules=("gain", "centred"),
         exact=True,
         security="semi-honest",
@@ -28,6 +28,7 @@ def encrypted_spec(name: str, summary: str, params: type[HeParams], layout: HeLa
         quick_params=QUICK,
         options=he_options,
         sharded=True,
+        category_splits="all",
         row_bytes=layout.row_bytes,
         wire_cost=partial(he_cost, layout=layout),
         savings=he_savings,

@@ -77,7 +77,7 @@ class HePassive(ShownSums):
 
     def open_level(self, level: PassiveLevel) -> None:
         """Send the left sums of the nodes to build."""
-        self._send_weights(level)
+        self._send_facts(level)
         context, key, what = self._context, self._own_key().fingerprint_bytes, f"{self._context.party} reading totals"
         message = receive_level(context, context.channel, HeTotals, what, level)
         require_fields(message, what, key=key)

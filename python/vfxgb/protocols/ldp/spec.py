@@ -40,6 +40,7 @@ SPEC = ProtocolSpec(
     options=ldp_options,
     release=make_release,
     shows_sums=False,
+    category_splits="none",
     repeatable=False,
     local_params=("private_stage_trees",),
     wire_cost=ldp_cost,

@@ -47,6 +47,7 @@ SPEC = ProtocolSpec(
     options=masked_options,
     release=make_release,
     shows_sums=False,
+    category_splits="none",
     repeatable=False,
     wire_cost=masked_cost,
     savings=lambda params: (Saving({"W": 1}),) if params.W > 1 else (Saving({"order": 1}),) * (params.order > 1),

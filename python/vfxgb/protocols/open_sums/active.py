@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from vfxgb.contract import ActiveContext, ActiveLevel, ActiveSteps, ChosenSums, Gradients, Proposals, equations_of
 from vfxgb.errors import MessageError
-from vfxgb.protocols.open_sums.messages import CandidateWeights
+from vfxgb.protocols.open_sums.messages import CandidateCategories, CandidateWeights
 from vfxgb.protocols.receive import receive, require
 from vfxgb.transport.messages import unpack_array
+from vfxgb.tree.category_cells import CategoryCells, read_partitions
 from vfxgb.tree.proposal import CentredRule, SumTable
 from vfxgb.tree.split_weights import LEAST_WEIGHT, MOST_WEIGHT
 
@@ -50,6 +51,8 @@ class OpenedSums:
         self._tables: dict[tuple[str, int], SumTable] = {}
         # (party, tree) -> the weights of the candidates under split_rule='centred'.
         self._weights: dict[tuple[str, int], NDArray[np.uint8]] = {}
+        # (party, tree) -> its features that are split by sets of categories.
+        self._partitions: dict[tuple[str, int], tuple[CategoryCells, ...]] = {}
         self._level: ActiveLevel | None = None
 
     def begin_tree(self, gradients: Gradients) -> None:
@@ -66,6 +69,8 @@ class OpenedSums:
         """See ActiveRole and HiddenActiveRole: the sums tell all that there is to know."""
         proposals: dict[str, Sequence[Proposals]] = {}
         for party in self._context.channels:
+            if level.depth == 0 and party in self._context.partitioned:
+                self._read_categories(party, level)
             if level.depth == 0 and self._context.train.rule == "centred":
                 self._read_weights(party, level)
             opened = self._source.receive(party, level)
@@ -94,6 +99,26 @@ class OpenedSums:
                 )
             self._weights[party, nodes.tree] = weights
 
+    def _read_categories(self, party: str, level: ActiveLevel) -> None:
+        what = f"reading categories of {party}"
+        channel = self._context.channels[party]
+        message = receive(self._context, channel, CandidateCategories, what, round=level.round)
+        require(what, f"{len(message.trees)} trees", f"{len(level.trees)} trees")
+        for nodes, tree in zip(level.trees, message.trees, strict=True):
+            numbers = unpack_array(tree, np.int64, (len(tree) // 8,), f"{what}, tree {nodes.tree}")
+            self._partitions[party, nodes.tree] = read_partitions(numbers, f"{what}, tree {nodes.tree}")
+
+    def _cells(self, party: str, tree: int, n_candidates: int) -> tuple[CategoryCells, ...]:
+        """The features of a tree that are split by sets of categories."""
+        partitions = self._partitions.get((party, tree), ())
+        highest = max((int(place.max(initial=-1)) for p in partitions for place in (p.forward, p.backward)), default=-1)
+        if highest >= n_candidates:
+            raise MessageError(
+                f"opening sums of {party}, tree {tree}: found sum {highest} among those of categories, wanted one of "
+                f"the {n_candidates} candidates"
+            )
+        return partitions
+
     def _rule(self, party: str, tree: int, n_candidates: int) -> CentredRule | None:
         """How the candidates of a tree are scored; None for by gain."""
         weights = self._weights.get((party, tree))
@@ -120,7 +145,7 @@ class OpenedSums:
 
     def end_tree(self) -> None:
         """See ActiveRole."""
-        self._tables, self._weights = {}, {}
+        self._tables, self._weights, self._partitions = {}, {}, {}
         self._level = None
         self._source.end_tree()
 
@@ -143,7 +168,9 @@ class OpenedSums:
                     f"opening sums of {party}: monotone directions found where none were wanted, or the reverse"
                 )
             rule = self._rule(party, tree, opened.left.shape[1])
-            self._tables[party, tree] = SumTable(opened.constraint, self._context.threads, rule)
+            cells = self._cells(party, tree, opened.left.shape[1])
+            most = self._context.train.max_cat_threshold
+            self._tables[party, tree] = SumTable(opened.constraint, self._context.threads, rule, cells, most)
         table = self._tables[party, tree]
         if table.n_candidates not in (None, opened.left.shape[1]):
             raise MessageError(

@@ -1,4 +1,7 @@
-"""What protocols that open sums add to the messages of training under split_rule='centred'."""
+"""What protocols that open sums add to the messages of training.
+
+Weights of candidates under split_rule='centred', and which sums are those of categories.
+"""
 
 from vfxgb.transport.messages import TABLE_BYTES, Bulk, Message, Reveals
 
@@ -23,3 +26,26 @@ class CandidateWeights(Message, frozen=True, forbid_unknown_fields=True):
     def amount(self) -> int:
         """Count the weights."""
         return sum(len(tree) for tree in self.trees)
+
+
+class CandidateCategories(Message, frozen=True, forbid_unknown_fields=True):
+    """Passive to active, before the first sums of a round, where features are split by sets of categories.
+
+    Per tree int64 numbers, as tree/category_cells.py packs them: which of the sums are left of which category.
+    """
+
+    TAG = "candidate-categories"
+    MAX_BYTES = TABLE_BYTES
+    REVEALS = Reveals(
+        "which candidate splits belong to the same feature of categories, how many categories it has, and which sums "
+        "are those of which of them; what the categories are stays hidden, and so do names of features",
+        "categories",
+    )
+
+    round: int
+    trees: list[Bulk]
+    n_categories: int
+
+    def amount(self) -> int:
+        """Count the categories of all trees."""
+        return self.n_categories

@@ -18,10 +18,11 @@ from vfxgb.contract import (
     SlotTree,
     equations_of,
 )
-from vfxgb.protocols.open_sums.messages import CandidateWeights
+from vfxgb.protocols.open_sums.messages import CandidateCategories, CandidateWeights
 from vfxgb.transport.channel import Channel
 from vfxgb.transport.messages import pack_array
 from vfxgb.tree.candidates import CandidateList
+from vfxgb.tree.category_cells import pack_partitions
 from vfxgb.tree.disclosure import SmallSums
 from vfxgb.tree.split_weights import SplitWeights
 
@@ -53,8 +54,13 @@ class ShownSums:
             len(nodes.build) if sent is None else sent, len(self._candidates[nodes.tree])
         )
 
-    def _send_weights(self, level: PassiveLevel) -> None:
-        """Send the weights of the round's candidates before its first sums, where splits are scored by them."""
+    def _send_facts(self, level: PassiveLevel) -> None:
+        """Send, before the first sums of a round, which of them are those of categories, where there are any, and the
+        weights of the round's candidates, where splits are scored by them.
+        """
+        columns = self._context.rows.columns
+        if level.depth == 0 and columns is not None and columns.partitioned.any():
+            send_categories(self._context.channel, level.round, self._candidates)
         if level.depth == 0 and self._weights is not None:
             send_weights(self._context.channel, level.round, self._candidates, self._weights)
 
@@ -90,6 +96,13 @@ def send_weights(
         own = weights.of(each.features)
         trees.append(pack_array(own if each.order is None else own[each.order]))
     channel.send(CandidateWeights(round=round_index, trees=trees))
+
+
+def send_categories(channel: Channel, round_index: int, candidates: Sequence[CandidateList]) -> None:
+    """Send which sums of each tree will be those of categories."""
+    trees = [pack_array(pack_partitions(each.partitions)) for each in candidates]
+    count = sum(cells.n_bins for each in candidates for cells in each.partitions)
+    channel.send(CandidateCategories(round=round_index, trees=trees, n_categories=count))
 
 
 def draw_candidates(

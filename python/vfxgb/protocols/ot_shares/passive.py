@@ -126,7 +126,7 @@ class OtPassive(ShownSums):
 
     def open_level(self, level: PassiveLevel) -> None:
         """Send the own share of the left sums of the nodes to build."""
-        self._send_weights(level)
+        self._send_facts(level)
         answers = [self._answer(nodes, self._left(nodes, level.depth), level.depth) for nodes in level.trees]
         self._context.channel.send(OtSums(round=level.round, depth=level.depth, trees=answers))
         for nodes in level.trees:

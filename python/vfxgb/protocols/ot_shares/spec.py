@@ -2,7 +2,7 @@
 
 from vfxgb.contract import ProtocolSpec
 from vfxgb.protocols.he.attack_texts import NODE_SETS, SMALL_BUCKETS, SOLVED_TABLE
-from vfxgb.protocols.open_sums.messages import CandidateWeights
+from vfxgb.protocols.open_sums.messages import CandidateCategories, CandidateWeights
 from vfxgb.protocols.ot_shares.active import OtActive
 from vfxgb.protocols.ot_shares.cost import ot_cost, ot_savings
 from vfxgb.protocols.ot_shares.messages import (
@@ -51,6 +51,7 @@ SPEC = ProtocolSpec(
         OtGradients,
         OtSums,
         CandidateWeights,
+        CandidateCategories,
     ),
     split_rules=("gain", "centred"),
     exact=True,
@@ -62,6 +63,7 @@ SPEC = ProtocolSpec(
     options=ot_options,
     local_params=("memory_limit", "keep_leaves", "setup_dir"),
     sharded=True,
+    category_splits="all",
     row_bytes=slot_row_bytes,
     secrets_with_rows=True,
     prepares=True,

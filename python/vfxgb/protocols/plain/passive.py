@@ -44,7 +44,7 @@ class PlainPassive(ShownSums):
     def open_level(self, level: PassiveLevel) -> None:
         """Send the left sums of the nodes to build."""
         context = self._context
-        self._send_weights(level)
+        self._send_facts(level)
         answers = []
         with context.timings.phase("sums"):
             for nodes in level.trees:

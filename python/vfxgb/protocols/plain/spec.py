@@ -11,7 +11,7 @@ from vfxgb.contract import (
     TrainingShape,
     WireCost,
 )
-from vfxgb.protocols.open_sums.messages import CandidateWeights
+from vfxgb.protocols.open_sums.messages import CandidateCategories, CandidateWeights
 from vfxgb.protocols.plain.active import make_active
 from vfxgb.protocols.plain.hidden_active import HiddenPlainActive
 from vfxgb.protocols.plain.hidden_passive import HiddenPlainPassive
@@ -37,12 +37,13 @@ def make_hidden_passive(context: PassiveContext) -> HiddenPassiveRole:
 def plain_variant(params: PlainParams) -> dict[str, Any]:
     """What is different where nodes are hidden, and which of the messages each way has."""
     if not params.hide_nodes:
-        return {"messages": (PlainGradients, PlainSums, CandidateWeights)}
+        return {"messages": (PlainGradients, PlainSums, CandidateWeights, CandidateCategories)}
     return {
         "active": make_hidden_active,
         "passive": make_hidden_passive,
         "messages": (PlainSlot, PlainSums, PlainScores, PlainLeft, CandidateWeights),
         "shows_nodes": False,
+        "category_splits": "one-hot",
         "integer_scores": True,
     }
 
@@ -66,7 +67,7 @@ SPEC = ProtocolSpec(
     params=PlainParams,
     active=make_active,
     passive=PlainPassive,
-    messages=(PlainGradients, PlainSlot, PlainSums, PlainScores, PlainLeft, CandidateWeights),
+    messages=(PlainGradients, PlainSlot, PlainSums, PlainScores, PlainLeft, CandidateWeights, CandidateCategories),
     variant=plain_variant,
     split_rules=("gain", "centred"),
     local_params=("order_seed",),
@@ -74,6 +75,7 @@ SPEC = ProtocolSpec(
     security="none",
     options=plain_options,
     sharded=True,
+    category_splits="all",
     row_bytes=lambda params, n_outputs: PAIR_BYTES * n_outputs,  # noqa: ARG005
     wire_cost=plain_cost,
     attacks=(

@@ -22,6 +22,11 @@ function shorten(text, most) {
 }
 
 /** What is to be said of a node, as words. */
+/** What a row that goes to yes fulfils; of a split by categories the report has it in words. */
+function condition(cut) {
+  return " " + (typeof cut === "string" ? cut : "< " + digits(cut));
+}
+
 function describe(data, tree, node) {
   if (tree.owner[node] < 0) {
     const value = tree.value[node];
@@ -33,9 +38,9 @@ function describe(data, tree, node) {
     leaf: false,
     masked,
     party: data.parties[tree.owner[node]],
-    what: masked ? "record " + tree.record[node] + ", masked" : data.features[tree.name[node]] + " < " + digits(tree.cut[node]),
+    what: masked ? "record " + tree.record[node] + ", masked" : data.features[tree.name[node]] + condition(tree.cut[node]),
     name: masked ? "record " + tree.record[node] : data.features[tree.name[node]],
-    below: masked ? ", masked" : " < " + digits(tree.cut[node]),
+    below: masked ? ", masked" : condition(tree.cut[node]),
     minor: data.gains ? "gain " + digits(tree.gain[node], 3) + ", cover " + digits(tree.cover[node], 3) : "",
     missing: { 1: "yes", 0: "no" }[tree.left[node]] || "",
   };

@@ -99,7 +99,7 @@ def _row(document: dict[str, Any], model: dict[str, Any], tree: dict[str, list[A
     if tree["owner"][node] < 0:
         return [node, "", "leaf", "", "", "", "", cover, f"{tree['value'][node]:+.4g}"]
     name = tree["name"][node]
-    split = f"{model['features'][name]} < {number(tree['cut'][node])}" if name >= 0 else ""
+    split = f"{model['features'][name]} {_condition(tree['cut'][node])}" if name >= 0 else ""
     missing = {1: "yes", 0: "no"}.get(tree["left"][node], "")
     return [
         node,
@@ -112,6 +112,18 @@ def _row(document: dict[str, Any], model: dict[str, Any], tree: dict[str, list[A
         cover,
         "",
     ]
+
+
+def _condition(cut: Any) -> str:
+    """What a row that goes to `yes` fulfils; of a split by categories the report has it in words."""
+    return cut if isinstance(cut, str) else f"< {number(cut)}"
+
+
+def _cut(split: dict[str, Any]) -> str:
+    """The cut point of a split, or its categories."""
+    if split["cut"] is not None:
+        return f"{split['cut']:.6g}"
+    return f"none of {', '.join(map(str, split['right']))}"
 
 
 def _left_out(model: dict[str, Any]) -> Markup:
@@ -132,7 +144,7 @@ def _own(document: dict[str, Any], party: str, held: list[dict[str, Any]]) -> Ma
     place = places(document)[party]
     counts = Counter(split["feature"] for split in held).most_common()
     used = [(name, f"{count:,}", bar(count, counts[0][1], style(place))) for name, count in counts]
-    rows = [(number, split["feature"], f"{split['cut']:.6g}", _missing(split)) for number, split in enumerate(held)]
+    rows = [(number, split["feature"], _cut(split), _missing(split)) for number, split in enumerate(held)]
     head = ("record", "feature", "below goes to yes", "missing")
     every = table(f"Splits of {party}", head, rows, numeric=(2,))
     return markup(
