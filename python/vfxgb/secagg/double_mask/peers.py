@@ -6,7 +6,7 @@ on. From both keys and the ciphertext follows the secret of the pair. The key th
 record per call and direction, and every call has a mask secret of its own.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -17,11 +17,11 @@ from vfxgb.crypto.key_agreement import (
     SIGNATURE_BYTES,
     HybridKey,
     context_of,
-    derive,
     seal,
     sign,
     unseal,
 )
+from vfxgb.crypto.key_batches import Rows, contexts_of, derive_all, rows_of
 from vfxgb.errors import InvalidKeyError, MessageError
 from vfxgb.secagg.base import UserContext
 from vfxgb.secagg.double_mask.messages import EncryptionKey, KeyDirectory, OwnCiphertexts, PeerCiphertexts
@@ -45,6 +45,7 @@ class Peers:
         self._own = HybridKey()
         self._public: dict[int, bytes] = {}
         self._secrets: dict[int, bytes] = {}
+        self._sealing: dict[int, bytes] = {}
 
     def own_key(self) -> EncryptionKey:
         """This user's key, to be published."""
@@ -105,25 +106,36 @@ class Peers:
         """Users of the directory with whom this one has a secret, and itself."""
         return frozenset(self._secrets) | {self._context.user}
 
-    def mask_secret(self, peer: int, call: int) -> bytes:
-        """What this user and `peer` add to the key of their mask in one call."""
-        return derive(self._secrets[peer], self._pair("mask secret", peer, call))
+    def mask_secrets(self, peers: Sequence[int], call: int) -> Rows:
+        """What this user and each of `peers` add to the key of their mask in one call."""
+        secrets = rows_of([self._secrets[peer] for peer in peers])
+        user, others = self._context.user, np.array(peers, dtype=np.int64)
+        lower, higher = np.minimum(others, user), np.maximum(others, user)
+        contexts = contexts_of("mask secret", self._context.run, call, lower, higher)
+        return derive_all(secrets, contexts, self._context.threads)
 
     def seal_for(self, peer: int, call: int, record: bytes) -> bytes:
         """A record that only `peer` can open, and only as one of this call from this user."""
         user = self._context.user
-        return seal(self._key(peer), _nonce(call, user, peer), record, self._associated(call, user, peer))
+        return seal(self._sealing_key(peer), _nonce(call, user, peer), record, self._associated(call, user, peer))
 
     def unseal_from(self, peer: int, call: int, sealed: bytes) -> bytes:
         """The record that `peer` sealed for this user in this call. Raises InvalidCiphertextError."""
         user = self._context.user
-        return unseal(self._key(peer), _nonce(call, peer, user), sealed, self._associated(call, peer, user))
+        return unseal(self._sealing_key(peer), _nonce(call, peer, user), sealed, self._associated(call, peer, user))
 
     def _associated(self, call: int, sender: int, receiver: int) -> bytes:
         return context_of("record", self._context.run, call, sender, receiver)
 
-    def _key(self, peer: int) -> bytes:
-        return derive(self._secrets[peer], self._pair("sealing", peer))
+    def _sealing_key(self, peer: int) -> bytes:
+        """The key of what this user and `peer` seal for each other in the run; all of them are made at once."""
+        if not self._sealing:
+            user, others = self._context.user, np.array(list(self._secrets), dtype=np.int64)
+            lower, higher = np.minimum(others, user), np.maximum(others, user)
+            contexts = contexts_of("sealing", self._context.run, lower, higher)
+            keys = derive_all(rows_of(list(self._secrets.values())), contexts, self._context.threads)
+            self._sealing = {peer: key.tobytes() for peer, key in zip(self._secrets, keys, strict=True)}
+        return self._sealing[peer]
 
     def _pair(self, purpose: str, peer: int, *numbers: int) -> bytes:
         """The context of something that this user and `peer` share."""

@@ -13,8 +13,10 @@ from functools import partial
 from typing import NoReturn, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from vfxgb.crypto.key_agreement import KEY_BYTES, verify
+from vfxgb.crypto.key_batches import Rows, rows_of
 from vfxgb.errors import InvalidCiphertextError, MessageError, ShareError, SpoiledSumError
 from vfxgb.secagg.base import (
     JOIN,
@@ -48,13 +50,11 @@ from vfxgb.secagg.double_mask.shares import (
     SEALED_BYTES,
     SHARE_BYTES,
     PairKeys,
-    Rows,
     commitment_to,
     kept_bytes,
     mask_key_of,
     open_kept,
-    pair_key,
-    pair_sign,
+    pair_keys,
     recover,
     vector_context,
 )
@@ -254,8 +254,11 @@ class ServerCall:
         absent = [user for user in self._shared if user not in set(survivors)]
         if not absent:
             return PairKeys.of([], [])
+        context = self._context
+        public_keys = rows_of([self._keys[survivor].key for survivor in survivors])
+        places = np.array(survivors)
         seeds = self._from_shares(absent, {user: reply.key_shares for user, reply in replies.items()}, "mask seed")
-        keys, signs = [], []
+        pairs = []
         for user in absent:
             own = mask_key_of(seeds[user])
             if own.public != self._keys[user].key:
@@ -265,22 +268,22 @@ class ServerCall:
                     f"server, call {self._number}, reconstructing the mask seed of user {user}: the shares do not give "
                     "the key it joined with; some user holds or sent wrong ones",
                 )
-            secrets = self._mask_secrets(user, seeds[user])
-            for survivor in survivors:
-                public, secret = self._keys[survivor].key, secrets[survivor]
-                keys.append(pair_key(own, user, public, survivor, self._context.run, self._number, secret))
-                # The mask of the absent one would have cancelled that of the survivor.
-                signs.append(pair_sign(user, survivor))
-        return PairKeys.of(keys, signs)
+            secrets = self._mask_secrets(user, seeds[user], places)
+            # The mask of the absent one would have cancelled that of the survivor. Keys of survivors that are none
+            # they would have been refused by users before.
+            pairs.append(
+                pair_keys(own, user, public_keys, survivors, context.run, self._number, secrets, context.threads)
+            )
+        return PairKeys.joined(pairs)
 
-    def _mask_secrets(self, user: int, mask_seed: bytes) -> dict[int, bytes]:
-        """What an absent user has with each other user of the call, by user."""
+    def _mask_secrets(self, user: int, mask_seed: bytes, survivors: NDArray[np.int64]) -> Rows:
+        """What an absent user has with each of the survivors."""
         others = [other for other in self._joined if other != user]
         try:
             secrets = open_kept(mask_seed, self._kept[user], self._context.run, self._number, user)
         except InvalidCiphertextError as error:
             self._spoiled(UNMASK, user, f"server, call {self._number}, the mask secrets that user {user} left: {error}")
-        return dict(zip(others, secrets, strict=True))
+        return secrets[np.searchsorted(others, survivors)]
 
     def _from_shares(self, owners: Sequence[int], shares: dict[int, memoryview], what: str) -> dict[int, bytes]:
         holders = sorted(shares)
