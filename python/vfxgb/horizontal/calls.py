@@ -8,6 +8,9 @@ The users of the first sum of a tree are its *cohort*: all further sums of the t
 sums over nearly the same users could be subtracted (secagg/guard.py, where users see to it themselves). The set-up and
 the first tree have one cohort. When a user of the cohort is gone, it is waited for; then as many others are left out
 with it as it takes to hide it among them. If that would leave too few, CohortError ends the tree at the levels it has.
+
+A user whose process was started again has no keys: all users then agree on new ones before the next call. A server that
+was started again takes from its journal (journal.py) what it was told before, and asks on after that.
 """
 
 import time
@@ -20,6 +23,7 @@ import numpy as np
 
 from vfxgb.errors import AggregationError, CohortError, MessageError
 from vfxgb.horizontal.job import Job
+from vfxgb.horizontal.journal import Answer, Journal, LeftOut, Opening, Refused, SetUp, task_digest
 from vfxgb.horizontal.messages import MetricTask, Plan, Received, ScaleTask, Task, Trees, write_task
 from vfxgb.rows.sampling import random_words
 from vfxgb.runtime.ledger import Ledger
@@ -60,7 +64,8 @@ class Calls:
     by how many at least; `benched`: how often users were left out to hide one that had gone. `again`: whether to try a
     call once more that failed because too few users were left, given the seconds since it was tried first; nothing of
     such a call was opened. Its second argument: whether to wait briefly only, because there is another way to go on.
-    `note`: told (user, what happened to it).
+    `note`: told (user, what happened to it). `journal`: what earlier processes of this run were told, and where this
+    one writes what it is told; None: nowhere.
     """
 
     role: ServerRole
@@ -72,6 +77,7 @@ class Calls:
     job: Job
     again: Callable[[float, bool], bool] = give_up
     note: Callable[[int, str], None] = lambda user, what: None  # noqa: ARG005 - nobody listens
+    journal: Journal | None = None
     users: tuple[int, ...] = ()
     calls: int = 0
     smallest: int | None = None
@@ -81,9 +87,11 @@ class Calls:
     _cohort: frozenset[int] | None = None
     _left_out: bool = False
     _asking: frozenset[int] | None = None
+    _ready: frozenset[int] = frozenset()
     _team: list[int] = field(default_factory=list)
     _published: list[Plan | Trees] = field(default_factory=list)
     _known: dict[int, int] = field(default_factory=dict)
+    _came: set[int] = field(default_factory=set)
     _last: frozenset[int] | None = None
 
     @property
@@ -93,15 +101,38 @@ class Calls:
 
     def set_up(self) -> None:
         """Let the aggregator agree on what it needs; everybody takes part. Raises AggregationError."""
-        with self.timings.phase("set-up"):
-            self.users = self._checked(self._set_up)
+        recalled = None if self.journal is None else self.journal.set_up()
+        if recalled is None:
+            # Those that are there now; one that is started again meanwhile is waited for briefly.
+            expected = len(self.exchange.newcomers())
+            start = time.monotonic()
+            while True:
+                self.users = self._checked(self._set_up)
+                if len(self.users) >= expected or not self.again(time.monotonic() - start, True):
+                    break
+            self._write(SetUp(list(self.users)))
+            self._ready = frozenset(self.users)
+        else:
+            self.users = recalled
         self._known = dict.fromkeys(self.users, 0)
         self._team = list(self.users)
 
     def _set_up(self) -> tuple[int, ...]:
-        users = self.role.set_up()
+        with self.timings.phase("set-up"):
+            users = self.role.set_up()
         require_users(SETUP, len(users), self.n_users, self.job.least(self.n_users))
         return users
+
+    def _catch_up(self) -> None:
+        """Tell users what they missed; where some have no keys, let all of them agree on new ones."""
+        self._deliver()
+        if not self._ready or self._came.intersection(self.users) - self._ready:
+            self._ready = frozenset(self._set_up()).intersection(self.users)
+        self._came.clear()
+
+    def _write(self, entry: SetUp | Opening | LeftOut | Answer | Refused) -> None:
+        if self.journal is not None:
+            self.journal.add(entry)
 
     def begin_round(self, round_index: int) -> None:
         """Draw the team of a round; one whose sums can be compared with earlier ones has the same users."""
@@ -136,10 +167,10 @@ class Calls:
         protected = compared and self.hide_among > NOT_COMPARED
 
         def attempt() -> Aggregate:
-            self._deliver()
+            self._catch_up()
             cohort = self._asking = self._cohort if protected else None
             spares = sorted(set(self.users) - set(self._team)) if cohort is None else []
-            accept = accept_any if cohort is None else self._require_cohort
+            accept = self._require_cohort if cohort is not None else self._foresee if protected else accept_any
             try:
                 with self.timings.phase("sum over users"):
                     # The whole team, so that thresholds do not shrink with it; who is away does not answer.
@@ -152,13 +183,47 @@ class Calls:
             finally:
                 self._asking = None
 
-        answer = self._checked(lambda: self._patient(attempt, needed))
+        answer = self._recalled(task_digest(data)) or self._asked(task_digest(data), attempt, needed, task)
         self.ledger.record(TOGETHER, "server", task, 0)
         self._count(frozenset(answer.users), protected or self.hide_among <= NOT_COMPARED)
         self._replace(answer.users)
         if protected and self._cohort is None:
             self._cohort, self._left_out = frozenset(answer.users), False
         return answer
+
+    def _asked(self, digest: bytes, attempt: Callable[[], Aggregate], needed: bool, task: Task) -> Aggregate:
+        """Ask, and write down what comes of it if the run goes on with that."""
+        try:
+            answer = self._checked(lambda: self._patient(attempt, needed))
+        except AggregationError as error:
+            cohort = isinstance(error, CohortError)
+            if not needed and (cohort or isinstance(task, MetricTask)):
+                self._write(Refused(str(error), cohort, sorted(getattr(error, "missing", ()))))
+            raise
+        self._write(Answer(digest, list(answer.users), answer.sums.astype("<i8").tobytes()))
+        return answer
+
+    def _recalled(self, digest: bytes) -> Aggregate | None:
+        """What an earlier process of this run was told; None where it was not told, and has to be asked for."""
+        while self.journal is not None and (entry := self.journal.next()) is not None:
+            if isinstance(entry, Opening):
+                self._cohort, self._left_out = frozenset(entry.users), False
+            elif isinstance(entry, LeftOut):
+                self._cohort, self._left_out = frozenset(entry.cohort), True
+                self.benched += 1
+            elif isinstance(entry, Refused):
+                raise (
+                    CohortError(entry.text, frozenset(entry.missing)) if entry.cohort else AggregationError(entry.text)
+                )
+            elif isinstance(entry, Answer) and entry.task == digest:
+                return Aggregate(entry.numbers(), tuple(entry.users))
+            else:
+                raise self.journal.unlike("the sum that is asked for next", entry)
+        return None
+
+    def _foresee(self, users: Sequence[int]) -> None:
+        """Users may open the first sum of a tree: from now on these are its cohort, should this process end."""
+        self._write(Opening(list(users)))
 
     def asks(self, user: int) -> bool:
         """Whether the call under way is for this user: it is in the cohort, if there is one."""
@@ -207,6 +272,7 @@ class Calls:
         others = [present[place] for place in np.argsort(words, kind="stable")[: count - len(missing)]]
         self._cohort = self._cohort - missing - frozenset(others)
         self._left_out = True
+        self._write(LeftOut(sorted(self._cohort)))
         self.benched += 1
         for user in sorted(missing):
             self.note(user, f"left in {self.clock}; until the next tree {count} users are left out, to hide it")
@@ -225,7 +291,12 @@ class Calls:
         return self._known.get(user, 0) == len(self._published)
 
     def _deliver(self) -> None:
-        """Tell users what they missed."""
+        """Tell users what they missed; one that was started again missed everything."""
+        for user, anew in self.exchange.newcomers().items():
+            self._came.add(user)
+            if user in self._known and anew:
+                self._known[user] = 0
+                self._ready -= {user}
         for number, message in enumerate(self._published):
             behind = [user for user in self.users if self._known[user] == number]
             if not behind:

@@ -19,13 +19,17 @@ from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Catalogue, M
 
 
 class Arrives(Message, frozen=True, forbid_unknown_fields=True):
-    """User to server, first. `run`: the run it has taken part in, if it lost its connection; else empty."""
+    """User to server, first. `run`: the run it has taken part in, if it lost its connection; else empty.
+
+    `anew`: whether its process was started again since, and has no keys and no trees.
+    """
 
     TAG = "user-arrives"
     REVEALS = Reveals("that the user is there, and its version")
 
     version: str
     run: bytes
+    anew: bool = False
 
 
 class Invites(Message, frozen=True, forbid_unknown_fields=True):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from vfxgb.errors import AggregationError
 from vfxgb.horizontal.calls import PUBLISH, Calls, Clock, give_up
 from vfxgb.horizontal.job import Job
+from vfxgb.horizontal.journal import Journal
 from vfxgb.horizontal.server import Server
 from vfxgb.model.file import save_share
 from vfxgb.model.shares import ActiveShare
@@ -62,7 +63,7 @@ class UsersResult:
 
     `traffic` is that of all users together, as the server counts it. `timings` are the server's own;
     `.parties["users"]` holds the seconds of all users per stage, where they are known. `margins`, float64, belong to
-    the eval rows. `rows` counts those of all users together.
+    the eval rows. `rows` counts those of all users together; `users` took part.
     """
 
     share: ActiveShare
@@ -74,6 +75,7 @@ class UsersResult:
     best_score: float | None
     margins: NDArray[np.float64]
     rows: int
+    users: tuple[int, ...] = ()
     failure: BaseException | None = None
 
 
@@ -88,15 +90,16 @@ def lead_users(
     callbacks: Sequence[TrainingCallback],
     again: Callable[[float, bool], bool] = give_up,
     note: Callable[[int, str], None] = lambda user, what: None,  # noqa: ARG005 - nobody listens
+    journal: Journal | None = None,
 ) -> UsersResult:
-    """Train with the users behind `exchange`. `again`, `note`: see Calls.
+    """Train with the users behind `exchange`. `again`, `note`, `journal`: see Calls.
 
     A run that fails after its first round (too few users left, Ctrl-C, an error of a callback) returns what it has,
     with the failure; before, the failure is raised.
     """
     params, ledger = job.params, watch.ledger
     watch.timings, watch.costs = timings, exchange.costs
-    calls = Calls(role, exchange, watch.clock, ledger, n_users, timings, job, again, note)
+    calls = Calls(role, exchange, watch.clock, ledger, n_users, timings, job, again, note, journal)
     # Who has not read what was published cannot make a vector.
     exchange.leave_out(lambda stage, user: stage != PUBLISH and not (calls.knows_all(user) and calls.asks(user)))
     server = watch.server = Server(run.hex(), job, calls, resolve_threads(params.n_jobs))
@@ -124,6 +127,7 @@ def lead_users(
         best_score=state.best_score,
         margins=server.margins.astype(np.float64),
         rows=server.n_rows,
+        users=calls.users,
         failure=failure,
     )
 

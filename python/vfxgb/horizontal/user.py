@@ -6,6 +6,7 @@ was published meanwhile before it takes part again.
 """
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +56,10 @@ class UserSettings:
 
 
 class User:
-    """User `number` with rows X float32[n, F] (NaN is missing), labels float32[n] and weights float32[n] or None."""
+    """User `number` with rows X float32[n, F] (NaN is missing), labels float32[n] and weights float32[n] or None.
+
+    `memory`: the file of its TaskGuard, None for one in this process.
+    """
 
     def __init__(
         self,
@@ -64,6 +68,7 @@ class User:
         labels: Float32Array,
         weights: Float32Array | None,
         settings: UserSettings,
+        memory: Path | None = None,
     ) -> None:
         self._number, self._name = number, f"user {number}"
         # Raw values are for the search of cut points only.
@@ -74,7 +79,7 @@ class User:
         self._weights = weights
         self._settings = settings
         self._objective, self._threads = settings.objective, settings.threads
-        self._guard = TaskGuard(self._name, settings.limits)
+        self._guard = TaskGuard(self._name, settings.limits, memory)
         self._rounds = -1
         self._rows: BinnedRows | None = None
         self._has_missing: NDArray[np.bool_] = np.zeros(self._n_features, dtype=np.bool_)
@@ -106,7 +111,7 @@ class User:
         before = self._rounds
         received = self.read(message)
         if isinstance(message, Trees) and self._rounds > before and message.changes_gradients():
-            guard.next_phase()
+            guard.next_phase(self._rounds)
         return received
 
     def vector(self, data: memoryview) -> NDArray[np.int64]:
@@ -161,6 +166,7 @@ class User:
 
     def _read_plan(self, plan: Plan) -> None:
         what = f"{self._name}, reading the plan"
+        self._guard.check_published(0, plan)
         X = self._raw("reading the plan")
         n_cuts = unpack_array(plan.n_cuts, np.int32, (self._n_features,), what)
         if (n_cuts < 0).any():
@@ -174,16 +180,18 @@ class User:
             raise MessageError(f"{what}: {error}") from None
         self._X = self._keys = None
         self._rounds = 0
+        self._guard.published(0, plan)
 
     def _read_trees(self, message: Trees) -> None:
         rows = self._binned(message.round, "reading trees")
-        self._guard.next_round(self._rounds + 1)
+        self._guard.check_published(self._rounds + 1, message)
         if not rows.begun:
             rows.begin(None)
         rows.finish([(tree.levels, tree.values) for tree in message.trees])
         self._gradients = self._fixed = None
         self._pairs = {}
         self._rounds += 1
+        self._guard.published(self._rounds, message)
 
     def _binned(self, round_index: int, what: str) -> BinnedRows:
         if self._rows is None or round_index != self._rounds:

@@ -43,7 +43,9 @@ class Peers:
     def __init__(self, context: UserContext) -> None:
         self._context = context
         self._own = HybridKey()
-        self._public: dict[int, bytes] = {}
+        # The directory as it came, until all secrets are known: users, and a row of keys for each.
+        self._users: tuple[int, ...] = ()
+        self._keys: Rows = np.empty((0, HYBRID_PUBLIC_BYTES), np.uint8)
         self._secrets: dict[int, bytes] = {}
         self._sealing: dict[int, bytes] = {}
 
@@ -63,35 +65,38 @@ class Peers:
         require_within(users, context.directory, step, "users with an identity key")
         keys = unpack_array(directory.keys, np.uint8, (len(users), HYBRID_PUBLIC_BYTES), step)
         signatures = unpack_array(directory.signatures, np.uint8, (len(users), SIGNATURE_BYTES), step)
-        public = {user: key.tobytes() for user, key in zip(users, keys, strict=True)}
-        if public.get(context.user) != self._own.public:
+        if context.user not in users or keys[users.index(context.user)].tobytes() != self._own.public:
             raise MessageError(f"{step}: the directory does not hold this user's own encryption key")
-        for user, signature in zip(users, signatures, strict=True):
-            statement = key_statement(context.run, user, public[user])
+        for user, key, signature in zip(users, keys, signatures, strict=True):
+            statement = key_statement(context.run, user, key.tobytes())
             if not context.verify(context.directory[user], statement, signature.tobytes()):
                 raise MessageError(
                     f"{step}: the encryption key of user {user} is not signed with its identity; it was exchanged on "
                     "the way, or belongs to another run"
                 )
-        self._public = public
+        self._users, self._keys = users, keys
         ciphertexts = []
-        for user in users:
+        for user, key in zip(users, keys, strict=True):
             if user > context.user:
                 with self._key_of(user, step):
-                    self._secrets[user], ciphertext = self._own.encapsulate(public[user], self._pair("pair", user))
+                    self._secrets[user], ciphertext = self._own.encapsulate(key.tobytes(), self._pair("pair", user))
                 ciphertexts.append(ciphertext)
         return OwnCiphertexts(ciphertexts=pack_bytes(b"".join(ciphertexts)))
 
     def open(self, message: PeerCiphertexts, step: str) -> int:
         """Take what users of lower numbers encapsulated. Returns the size of the directory. Raises MessageError."""
         users = read_users(message.users, step)
-        lower = [user for user in self._public if user < self._context.user]
+        lower = [user for user in self._users if user < self._context.user]
         require_within(users, lower, step, "users of the directory with lower numbers")
         rows = unpack_array(message.ciphertexts, np.uint8, (len(users), HYBRID_CIPHERTEXT_BYTES), step)
-        for user, row in zip(users, rows, strict=True):
+        keys = self._keys[np.searchsorted(self._users, users)] if users else self._keys[:0]
+        for user, key, row in zip(users, keys, rows, strict=True):
             with self._key_of(user, step):
-                self._secrets[user] = self._own.decapsulate(self._public[user], row.tobytes(), self._pair("pair", user))
-        return len(self._public)
+                secret = self._own.decapsulate(key.tobytes(), row.tobytes(), self._pair("pair", user))
+                self._secrets[user] = secret
+        # Keys of a thousand users are more than a megabyte.
+        self._keys = self._keys[:0].copy()
+        return len(self._users)
 
     @contextmanager
     def _key_of(self, user: int, step: str) -> Iterator[None]:

@@ -15,7 +15,7 @@ from typing import NoReturn, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.crypto.key_agreement import KEY_BYTES, verify
+from vfxgb.crypto.key_agreement import KEY_BYTES, SEAL_BYTES, verify
 from vfxgb.crypto.key_batches import Rows, rows_of
 from vfxgb.errors import InvalidCiphertextError, MessageError, ShareError, SpoiledSumError
 from vfxgb.secagg.base import (
@@ -46,6 +46,7 @@ from vfxgb.secagg.double_mask.messages import (
     UnmaskRequest,
 )
 from vfxgb.secagg.double_mask.modes import ServerMasking, VectorSum
+from vfxgb.secagg.double_mask.relay import Relay, Requests
 from vfxgb.secagg.double_mask.shares import (
     SEALED_BYTES,
     SHARE_BYTES,
@@ -59,7 +60,7 @@ from vfxgb.secagg.double_mask.shares import (
     vector_context,
 )
 from vfxgb.secagg.lists import Statement, pack_users, task_digest
-from vfxgb.transport.messages import Message, pack_array, pack_bytes, unpack_array
+from vfxgb.transport.messages import Message, pack_bytes, unpack_array
 
 OPEN = "open"
 
@@ -86,8 +87,8 @@ class ServerCall:
         self._keys: dict[int, MaskKey] = {}
         self._joined: tuple[int, ...] = ()
         self._shared: tuple[int, ...] = ()
-        self._sealed: Rows = np.empty((0, 0, SEALED_BYTES), np.uint8)
-        self._kept: dict[int, bytes] = {}
+        self._sealed = Relay(SEALED_BYTES)
+        self._kept = Relay(SEAL_BYTES)
 
     def join(self, users: Sequence[int], spares: list[int]) -> tuple[int, ...]:
         """Ask users, and for each that does not answer a spare, which is taken off `spares`. Returns U0."""
@@ -104,18 +105,14 @@ class ServerCall:
     def share(self) -> tuple[int, ...]:
         """Collect the sealed shares. Returns U1."""
         users = self._joined
-        position = {user: i for i, user in enumerate(users)}
-        # [receiver, sender]: what a receiver is sent lies together.
-        self._sealed = np.empty((len(users), len(users), SEALED_BYTES), np.uint8)
         request = ShareRequest(call=self._number, threshold=self._threshold, users=pack_users(users))
         shared: list[int] = []
 
         def take(user: int, reply: SealedShares, step: str) -> None:
-            i = position[user]
-            rows = unpack_array(reply.sealed, np.uint8, (len(users) - 1, SEALED_BYTES), step)
+            unpack_array(reply.sealed, np.uint8, (len(users) - 1, SEALED_BYTES), step)
             _require_size(reply.kept, kept_bytes(len(users)), step, "mask secrets")
-            self._sealed[:i, i], self._sealed[i + 1 :, i] = rows[:i], rows[i:]
-            self._kept[user] = bytes(reply.kept)
+            self._sealed.add(user, reply.sealed)
+            self._kept.add(user, reply.kept)
             shared.append(user)
 
         self._collect(SHARE, dict.fromkeys(users, request), SealedShares, take)
@@ -152,16 +149,18 @@ class ServerCall:
 
     def _collect_vectors(self, vectors: VectorSum, task: bytes, n_entries: int) -> tuple[int, ...]:
         users = self._shared
-        with self._context.timings.phase(MASK):
-            rows = np.searchsorted(self._joined, users)
-            names, contents = pack_users(users), pack_bytes(task)
-            requests = {}
-            for user, row in zip(users, rows, strict=True):
-                sealed = self._sealed[row, rows[rows != row]]
-                requests[user] = MaskRequest(
-                    call=self._number, n_entries=n_entries, users=names, sealed=pack_array(sealed), task=contents
-                )
-            self._sealed = self._sealed[:0]
+        names, contents = pack_users(users), pack_bytes(task)
+        position = {user: i for i, user in enumerate(self._joined)}
+
+        def request(user: int) -> MaskRequest:
+            with self._context.timings.phase(MASK):
+                i = position[user]
+                # Nobody seals anything for itself.
+                sealed = b"".join(self._sealed.piece(peer, i - (peer < user)) for peer in users if peer != user)
+            return MaskRequest(
+                call=self._number, n_entries=n_entries, users=names, sealed=pack_bytes(sealed), task=contents
+            )
+
         arrived: list[int] = []
 
         def take(user: int, reply: MaskedVector, step: str) -> None:
@@ -169,7 +168,8 @@ class ServerCall:
             vectors.add(user, reply.values)
             arrived.append(user)
 
-        self._collect(MASK, requests, MaskedVector, take)
+        self._collect(MASK, Requests(users, request), MaskedVector, take)
+        self._sealed.close()
         return tuple(sorted(arrived))
 
     def _collect_signatures(self, statement: Statement) -> dict[int, bytes]:
@@ -280,7 +280,7 @@ class ServerCall:
         """What an absent user has with each of the survivors."""
         others = [other for other in self._joined if other != user]
         try:
-            secrets = open_kept(mask_seed, self._kept[user], self._context.run, self._number, user)
+            secrets = open_kept(mask_seed, self._kept.all_of(user), self._context.run, self._number, user)
         except InvalidCiphertextError as error:
             self._spoiled(UNMASK, user, f"server, call {self._number}, the mask secrets that user {user} left: {error}")
         return secrets[np.searchsorted(others, survivors)]

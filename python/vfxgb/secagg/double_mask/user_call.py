@@ -92,6 +92,7 @@ class UserCall:
         shared = self._list(request.users, self._joined, step, "users who joined the call")
         self._require_enough(len(shared), step)
         self._task = request.task
+        self._guard.begin(self.number)
         self._guard.hear(step, self._task, shared, self._threshold)
         self._others = tuple(user for user in shared if user != context.user)
         public_keys = self._open_records(request, step)
