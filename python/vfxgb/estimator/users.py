@@ -36,6 +36,7 @@ from vfxgb.horizontal.settings import (
     EvalUsers,
     FineCells,
     HideAmong,
+    Holdout,
     QuantileBits,
     UsersPerRound,
     check_missing,
@@ -86,6 +87,7 @@ class UserEstimator(EstimatorBase):
         hide_among: HideAmong = None,
         compare: CompareOver = "tree",
         eval_users: EvalUsers = False,
+        holdout: Holdout = 0.0,
         quantile_bits: QuantileBits = CutRules.bits,
         fine_cells: FineCells = CutRules.cells,
         n_estimators: int = D.n_estimators,
@@ -172,6 +174,7 @@ class UserEstimator(EstimatorBase):
             own["hide_among"],
             own["compare"],
             own["eval_users"],
+            own["holdout"],
         )
         dropout = make_dropout(own["dropout"], data.ids, params.max_depth, params.random_state)
         result = fit_users(rows, job, dropout, all_callbacks(callbacks, verbose))

@@ -116,12 +116,10 @@ class TaskGuard:
             self._check_cells(task)
         elif isinstance(task, LevelTask):
             self._check_level(task)
-        elif task.TAG in self._state.tags:
-            raise MessageError(
-                f"{self._name}: asked for {task.TAG!r} a second time with other settings, wanted it once"
-            )
+        elif (name := _name_of(task)) in self._state.tags:
+            raise MessageError(f"{self._name}: asked for {name!r} a second time with other settings, wanted it once")
         else:
-            self._state.tags.add(task.TAG)
+            self._state.tags.add(name)
         self._state.answered.add(digest)
         self._keep()
 
@@ -205,6 +203,11 @@ class TaskGuard:
             asked.setdefault(tree.tree, set()).update(nodes)
         for number, nodes_asked in asked.items():
             self._state.nodes.setdefault(number, set()).update(nodes_asked)
+
+
+def _name_of(task: Task) -> str:
+    """What a task asks for that is asked for once a round."""
+    return f"{task.TAG} of rows held out" if isinstance(task, MetricTask) and task.held_out else task.TAG
 
 
 def _digest_of(message: Plan | Trees) -> str:

@@ -38,7 +38,7 @@ class Invites(Message, frozen=True, forbid_unknown_fields=True):
     `weighted`: whether rows may have weights. `hide_among`, `compare`: which sets of users the server will not put side
     by side (vfxgb.secagg.guard); what is left out counts as the weakest. `least`: fewest users in a sum.
     `quantile_bits`: how many bits of a value are told, of 32; `ranges`: cells of columns whose range is public.
-    `metrics`: what is measured on users' rows.
+    `metrics`: what is measured on users' rows; `holdout`: on which share of them, kept out of training.
     """
 
     TAG = "user-invited"
@@ -60,6 +60,7 @@ class Invites(Message, frozen=True, forbid_unknown_fields=True):
     quantile_bits: int = KEY_BITS
     ranges: tuple[RangeCells, ...] = ()
     metrics: tuple[str, ...] = ()
+    holdout: float = 0.0
 
 
 class TurnsAway(Message, frozen=True, forbid_unknown_fields=True):

@@ -54,6 +54,7 @@ class EvalRows:
 class Job:
     """What is to be trained. `names`: the columns; `weighted`: users weigh their rows. See FedXGBClassifier.
 
+    `eval_users`, `holdout`: metrics are measured on users' training rows; on a share of rows that they hold out.
     `hide_among`, `compare`: see vfxgb.secagg.guard.GuardRules; None: default_hidden of all users.
     """
 
@@ -68,6 +69,7 @@ class Job:
     hide_among: int | None = None
     compare: Compare = "tree"
     eval_users: bool = False
+    holdout: float = 0.0
 
     def read_aggregator(self) -> tuple[AggregatorSpec, Any]:
         """The aggregator and its parameters. Raises UnknownNameError, ProtocolParameterError."""
@@ -97,7 +99,7 @@ class Job:
 
     def metric_names(self) -> list[str]:
         """The metrics that are measured on users' rows. Raises ParameterError if none of those asked for is a sum."""
-        if not self.eval_users:
+        if not self.eval_users and not self.holdout:
             return []
         metrics = make_metrics(self.params.eval_metric, make_objective(self.params).default_metric)
         return [metric.name for metric in summable(metrics)]

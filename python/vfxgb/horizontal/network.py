@@ -106,6 +106,7 @@ def serve_users(
         quantile_bits=job.rules.bits,
         ranges=tuple(job.rules.range_cells(job.names)),
         metrics=tuple(job.metric_names()),
+        holdout=job.holdout,
     )
     journal = None if journals is None else journals.earlier(_settings(invitation, job))
     run = _native.rand.random_bytes(RUN_BYTES) if journal is None else journal.run

@@ -164,7 +164,13 @@ class _Part:
         objective = make_objective(params)
         labels = objective.check_labels(side.rows.labels, side.party)
         limits = TaskLimits.of(params, invitation.quantile_bits, invitation.ranges)
-        settings = UserSettings(objective, params.subsample, params.random_state, side.threads, limits)
+        if not 0.0 <= invitation.holdout < 1.0:
+            raise MessageError(
+                f"{side.party} reading the invitation: found holdout={invitation.holdout}, wanted 0 to 1"
+            )
+        settings = UserSettings(
+            objective, params.subsample, params.random_state, side.threads, limits, invitation.holdout
+        )
         memory = None if side.memory is None else side.memory(invitation.run)
         self._guard = SetGuard(
             _guard_rules(side, invitation, limits, objective.n_outputs),

@@ -48,7 +48,7 @@ def fit_users(
             "another aggregator, or dropout=None"
         )
     objective = make_objective(params)
-    settings = UserSettings(objective, params.subsample, params.random_state, limits=job.limits())
+    settings = UserSettings(objective, params.subsample, params.random_state, limits=job.limits(), holdout=job.holdout)
     people = [
         User(number, user.X, objective.check_labels(user.labels, f"user {number}"), user.weights, settings)
         for number, user in enumerate(users)

@@ -46,13 +46,17 @@ MAX_ENTRIES = BULK_BYTES // 8
 
 @dataclass(frozen=True)
 class UserSettings:
-    """What the users of a run agree on before it: the loss, how rows are sampled, how much the server may ask."""
+    """What the users of a run agree on before it: the loss, how rows are sampled, how much the server may ask.
+
+    `holdout`: the share of its rows that each user keeps out of training, to measure metrics on them.
+    """
 
     objective: Objective
     subsample: float
     random_state: int
     threads: int = 1
     limits: TaskLimits = field(default_factory=TaskLimits)
+    holdout: float = 0.0
 
 
 class User:
@@ -71,6 +75,13 @@ class User:
         memory: Path | None = None,
     ) -> None:
         self._number, self._name = number, f"user {number}"
+        held = _held_out(len(X), number, settings)
+        # Rows that are measured and not trained on: as they came, then in bins.
+        self._held_X: Float32Array | None = X[held]
+        self._held_rows: BinnedRows | None = None
+        self._held_labels, self._held_weights = labels[held], None if weights is None else weights[held]
+        if held.any():
+            X, labels, weights = X[~held], labels[~held], None if weights is None else weights[~held]
         # Raw values are for the search of cut points only.
         self._X: Float32Array | None = X
         self._keys: NDArray[np.uint64] | None = None
@@ -174,11 +185,14 @@ class User:
         cuts = unpack_array(plan.cuts, np.float32, (int(n_cuts.sum(dtype=np.int64)),), what)
         start = unpack_array(plan.start, np.float64, (self._objective.n_outputs,), what)
         self._has_missing = unpack_bits(plan.has_missing, self._n_features, what)
+        assert self._held_X is not None  # noqa: S101 - it goes when the plan was read
+        by_column = np.split(cuts, np.cumsum(n_cuts)[:-1])
         try:
-            self._rows = BinnedRows(X, np.split(cuts, np.cumsum(n_cuts)[:-1]), start, self._name, self._threads)
+            self._rows = BinnedRows(X, by_column, start, self._name, self._threads)
+            self._held_rows = BinnedRows(self._held_X, by_column, start, self._name, self._threads)
         except ValueError as error:
             raise MessageError(f"{what}: {error}") from None
-        self._X = self._keys = None
+        self._X = self._keys = self._held_X = None
         self._rounds = 0
         self._guard.published(0, plan)
 
@@ -187,7 +201,12 @@ class User:
         self._guard.check_published(self._rounds + 1, message)
         if not rows.begun:
             rows.begin(None)
-        rows.finish([(tree.levels, tree.values) for tree in message.trees])
+        trees = [(tree.levels, tree.values) for tree in message.trees]
+        rows.finish(trees)
+        if len(self._held_labels):
+            assert self._held_rows is not None  # noqa: S101 - they came with the others
+            self._held_rows.begin(None)
+            self._held_rows.finish(trees)
         self._gradients = self._fixed = None
         self._pairs = {}
         self._rounds += 1
@@ -225,12 +244,15 @@ class User:
         return _vote(self._objective.gradient_scale(g, h) if g.any() or h.any() else 0.0)
 
     def _losses(self, task: MetricTask) -> NDArray[np.int64]:
-        """Weighted sums of the losses of all rows, and the sum of weights."""
+        """Weighted sums of the losses of rows, and the sum of weights."""
         what = f"{self._name}, summing losses"
-        rows = self._binned(task.round, "summing losses")
+        rows, own_labels, own_weights = self._binned(task.round, "summing losses"), self._labels, self._weights
+        if task.held_out:
+            assert self._held_rows is not None  # noqa: S101 - _binned has found the others
+            rows, own_labels, own_weights = self._held_rows, self._held_labels, self._held_weights
         losses = {name: metric.loss for name in task.metrics if (metric := METRICS.get(name)) is not None}
-        labels, predictions = self._labels.astype(np.float64), self._objective.transform(rows.margins)
-        weights = np.ones(self._n) if self._weights is None else self._weights.astype(np.float64)
+        labels, predictions = own_labels.astype(np.float64), self._objective.transform(rows.margins)
+        weights = np.ones(len(labels)) if own_weights is None else own_weights.astype(np.float64)
         sums = []
         for name in task.metrics:
             loss = losses.get(name)
@@ -312,6 +334,12 @@ class User:
                 f"float32 and 0 to {MAX_FRACTION_BITS} bits"
             )
         return FixedPoint(bits, 2.0**exponent)
+
+
+def _held_out(n_rows: int, number: int, settings: UserSettings) -> NDArray[np.bool_]:
+    """Which rows a user keeps out of training, drawn by itself: bool[n_rows]."""
+    words = random_words(settings.random_state, n_rows, "held out", number)
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53 < settings.holdout
 
 
 def _vote(magnitude: float) -> NDArray[np.int64]:

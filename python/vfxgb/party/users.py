@@ -15,7 +15,15 @@ from vfxgb.described import documented
 from vfxgb.errors import ConfigError
 from vfxgb.horizontal.job import CutRules
 from vfxgb.horizontal.network import Deadlines
-from vfxgb.horizontal.settings import CompareOver, EvalUsers, FineCells, HideAmong, QuantileBits, UsersPerRound
+from vfxgb.horizontal.settings import (
+    CompareOver,
+    EvalUsers,
+    FineCells,
+    HideAmong,
+    Holdout,
+    QuantileBits,
+    UsersPerRound,
+)
 from vfxgb.horizontal.simulation import UserRows
 from vfxgb.party.config import PartyConfig, anchored, section
 from vfxgb.party.tables import feature_names, read_targets
@@ -63,6 +71,7 @@ class ServerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hide_among: HideAmong = None
     compare: CompareOver = "tree"
     eval_users: EvalUsers = False
+    holdout: Holdout = 0.0
 
 
 @documented()

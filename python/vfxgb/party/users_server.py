@@ -186,6 +186,7 @@ class UsersServer:
             users.hide_among,
             users.compare,
             users.eval_users,
+            users.holdout,
         )
         job.metric_names()
         return job
