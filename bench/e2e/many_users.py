@@ -89,6 +89,10 @@ class Queues:
         del stage, user
         raise error
 
+    def present(self) -> frozenset[int]:
+        """See Exchange."""
+        return frozenset(self.users)
+
     def newcomers(self) -> dict[int, bool]:
         """See Exchange: who is there stays."""
         return {}

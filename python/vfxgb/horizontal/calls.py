@@ -95,6 +95,11 @@ class Calls:
     _last: frozenset[int] | None = None
 
     @property
+    def latest(self) -> tuple[int, ...]:
+        """The users of the last sum of trees."""
+        return tuple(sorted(self._last or ()))
+
+    @property
     def hide_among(self) -> int:
         """By how many users two sets may differ at least, see vfxgb.secagg.guard.GuardRules."""
         return self.job.hidden(self.n_users)
@@ -103,12 +108,14 @@ class Calls:
         """Let the aggregator agree on what it needs; everybody takes part. Raises AggregationError."""
         recalled = None if self.journal is None else self.journal.set_up()
         if recalled is None:
-            # Those that are there now; one that is started again meanwhile is waited for briefly.
-            expected = len(self.exchange.newcomers())
-            start = time.monotonic()
+            # One that has gone meanwhile is waited for briefly: it may be started again.
+            self.exchange.newcomers()
+            expected, start = self.exchange.present(), time.monotonic()
             while True:
                 self.users = self._checked(self._set_up)
-                if len(self.users) >= expected or not self.again(time.monotonic() - start, True):
+                gone = expected.difference(self.users, self.exchange.present())
+                back = any(self.exchange.newcomers().values())
+                if not (gone or back) or not self.again(time.monotonic() - start, True):
                     break
             self._write(SetUp(list(self.users)))
             self._ready = frozenset(self.users)

@@ -176,7 +176,7 @@ def _settings(invitation: Invites, job: Job) -> bytes:
 
 
 def _hand_out(share: ActiveShare, exchange: NetworkExchange, users: Sequence[int], seconds: float) -> None:
-    """Give the model to all users of the run; those that are away have so many seconds to come back for it."""
+    """Give the model to all users that are there; of `users` those that are away have so many seconds to come back."""
     with TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         save_share(published_share(share), path)

@@ -63,7 +63,7 @@ class UsersResult:
 
     `traffic` is that of all users together, as the server counts it. `timings` are the server's own;
     `.parties["users"]` holds the seconds of all users per stage, where they are known. `margins`, float64, belong to
-    the eval rows. `rows` counts those of all users together; `users` took part.
+    the eval rows. `rows` counts those of all users together; `users` are those of the last sum.
     """
 
     share: ActiveShare
@@ -127,7 +127,7 @@ def lead_users(
         best_score=state.best_score,
         margins=server.margins.astype(np.float64),
         rows=server.n_rows,
-        users=calls.users,
+        users=calls.latest,
         failure=failure,
     )
 

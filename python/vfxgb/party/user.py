@@ -14,6 +14,7 @@ from vfxgb.horizontal.handshake import Invites
 from vfxgb.horizontal.remote import UserAllows, UserMemory, UserOutcome, UserSide, take_part
 from vfxgb.horizontal.simulation import UserRows
 from vfxgb.model.file import load_share
+from vfxgb.model.shares import ActiveShare
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.consent import Consent
 from vfxgb.party.folder import PartyFolder, RunFolder
@@ -106,7 +107,7 @@ class UserParty:
         except (FormatError, ShareMismatchError) as error:
             file.unlink()
             raise MessageError(f"{where}: {error}") from None
-        if share.run != run:
+        if share.run != run or not isinstance(share, ActiveShare):
             file.unlink()
             raise MessageError(f"{where}: it is of run {share.run}")
         return share.n_rounds

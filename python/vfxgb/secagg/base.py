@@ -84,6 +84,9 @@ class Exchange(Protocol):
         Within one process, where a wrong reply is a mistake of the program, raises `error` instead.
         """
 
+    def present(self) -> frozenset[int]:
+        """Users that are there now."""
+
     def newcomers(self) -> dict[int, bool]:
         """Users that have come since this was asked last, and whether their memory of the run is empty.
 

@@ -128,6 +128,11 @@ class NetworkExchange:
         for user in waiting:
             self.note(user, f"is late in stage {stage!r}: no answer for {LATE_SECONDS:g} s, at most {left:.0f} s more")
 
+    def present(self) -> frozenset[int]:
+        """See Exchange."""
+        self.admit()
+        return frozenset(self.members)
+
     def newcomers(self) -> dict[int, bool]:
         """See Exchange."""
         self.admit()

@@ -117,6 +117,10 @@ class Loopback:
         del stage, user
         raise error
 
+    def present(self) -> frozenset[int]:
+        """See Exchange."""
+        return frozenset(self.handlers)
+
     def newcomers(self) -> dict[int, bool]:
         """See Exchange."""
         came, self.came = self.came, {}
