@@ -33,11 +33,12 @@ class Disturbed:
         self.users = Users(folder)
         self.log = folder / "server.out"
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
-        self.server_config = self._patient(self.users.server(**SIZES), grace_seconds=60.0)
+        waits = {f"{what}_seconds": DEADLINE for what in ("gather", "greet", "stage", "grace", "patience")}
+        self.server_config = self._patient(self.users.server(**SIZES), **waits)
         self.address = ""
         self.start_server()
         self.people = {
-            f"user-{number}": self._patient(self.users.user(number, self.address), reach_seconds=60.0)
+            f"user-{number}": self._patient(self.users.user(number, self.address), reach_seconds=DEADLINE)
             for number in range(USERS)
         }
         for party in self.people:
