@@ -28,7 +28,7 @@ from vfxgb.horizontal.messages import MetricTask, Plan, Received, ScaleTask, Tas
 from vfxgb.rows.sampling import random_words
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.timings import Timings
-from vfxgb.secagg.base import SETUP, Aggregate, Exchange, ServerRole, accept_any, collect, require_users
+from vfxgb.secagg.base import SETUP, Aggregate, Exchange, ServerRole, collect, require_users
 from vfxgb.secagg.guard import NOT_COMPARED
 
 T = TypeVar("T")
@@ -47,6 +47,10 @@ class Clock:
 
     def __str__(self) -> str:
         return "set-up" if self.round == SETTING_UP else f"round {self.round}, depth {self.depth}"
+
+
+class _AgainError(Exception):
+    """Nothing was opened; a user that has just left may be back."""
 
 
 def give_up(seconds: float, briefly: bool) -> bool:
@@ -86,6 +90,8 @@ class Calls:
     benched: int = 0
     _cohort: frozenset[int] | None = None
     _left_out: bool = False
+    _recent: frozenset[int] = frozenset()
+    _gone_since: float | None = None
     _asking: frozenset[int] | None = None
     _ready: frozenset[int] = frozenset()
     _team: list[int] = field(default_factory=list)
@@ -177,7 +183,7 @@ class Calls:
             self._catch_up()
             cohort = self._asking = self._cohort if protected else None
             spares = sorted(set(self.users) - set(self._team)) if cohort is None else []
-            accept = self._require_cohort if cohort is not None else self._foresee if protected else accept_any
+            accept = self._require_cohort if cohort is not None else partial(self._begin_with, protected)
             try:
                 with self.timings.phase("sum over users"):
                     # The whole team, so that thresholds do not shrink with it; who is away does not answer.
@@ -194,6 +200,7 @@ class Calls:
         self.ledger.record(TOGETHER, "server", task, 0)
         self._count(frozenset(answer.users), protected or self.hide_among <= NOT_COMPARED)
         self._replace(answer.users)
+        self._recent, self._gone_since = frozenset(answer.users), None
         if protected and self._cohort is None:
             self._cohort, self._left_out = frozenset(answer.users), False
         return answer
@@ -228,9 +235,17 @@ class Calls:
                 raise self.journal.unlike("the sum that is asked for next", entry)
         return None
 
-    def _foresee(self, users: Sequence[int]) -> None:
-        """Users may open the first sum of a tree: from now on these are its cohort, should this process end."""
-        self._write(Opening(list(users)))
+    def _begin_with(self, protected: bool, users: Sequence[int]) -> None:
+        """Users may open a sum that has no cohort. Of a tree these are the cohort from now on, should this process end.
+
+        A user of the sum before that is gone is waited for briefly: raises _AgainError until then.
+        """
+        if self._recent.intersection(self._team).difference(users):
+            self._gone_since = self._gone_since or time.monotonic()
+            if self.again(time.monotonic() - self._gone_since, True):
+                raise _AgainError
+        if protected:
+            self._write(Opening(list(users)))
 
     def asks(self, user: int) -> bool:
         """Whether the call under way is for this user: it is in the cohort, if there is one."""
@@ -256,7 +271,9 @@ class Calls:
         while True:
             try:
                 return attempt()
-            except CohortError as error:  # noqa: PERF203 - hardly ever
+            except _AgainError:  # noqa: PERF203 - hardly ever
+                continue
+            except CohortError as error:
                 seconds = time.monotonic() - start
                 if self.again(seconds, True):
                     continue
