@@ -1,9 +1,11 @@
-// Secure aggregation: masks and Shamir's sharing.
+// Secure aggregation: masks, Shamir's sharing and keys of pairs.
 #include <pybind11/stl.h>
 
 #include "bind/rows.h"
+#include "crypto/hkdf.h"
 #include "crypto/masks.h"
 #include "crypto/shamir.h"
+#include "crypto/x25519.h"
 
 namespace vfxgb::bind {
 namespace {
@@ -91,11 +93,70 @@ void register_shamir(py::module_& module) {
       py::arg("prime"), py::arg("points"), py::arg("shares"), py::arg("threads") = 1);
 }
 
+constexpr py::ssize_t key_bytes = 32;
+
+// Rows of one argument for `count` items: one each, or a single one for all.
+bool single(const Rows& rows, py::ssize_t count, const char* name) {
+  if (rows.shape(0) != count && rows.shape(0) != 1)
+    throw std::invalid_argument(std::string(name) + " must have one row, or one for each item");
+  return rows.shape(0) != count;
+}
+
+void register_pair_keys(py::module_& module) {
+  module.def(
+      "x25519",
+      [](const Rows& scalars, const Rows& points, py::ssize_t threads, const std::string& path) {
+        const unsigned char* k = shaped(scalars, {-1, key_bytes}, "scalars");
+        const unsigned char* u = shaped(points, {-1, key_bytes}, "points");
+        const py::ssize_t count = scalars.shape(0) == 1 ? points.shape(0) : scalars.shape(0);
+        const bool one_scalar = single(scalars, count, "scalars"), one_point = single(points, count, "points");
+        const std::size_t team = positive(threads);
+        const X25519Path* chosen = path.empty() ? &x25519_path() : nullptr;
+        for (const X25519Path* known : x25519_paths())
+          if (path == known->name) chosen = known;
+        if (!chosen) throw std::invalid_argument("this machine has no path '" + path + "' of X25519");
+        Rows out({count, key_bytes});
+        unsigned char* secrets = out.mutable_data();
+        interruptible([&] {
+          x25519(*chosen, k, one_scalar, u, one_point, static_cast<std::size_t>(count), secrets, team);
+          return true;
+        });
+        return out;
+      },
+      py::arg("scalars"), py::arg("points"), py::arg("threads") = 1, py::arg("path") = "");
+  module.def("x25519_paths", [] {
+    std::vector<std::string> names;
+    for (const X25519Path* path : x25519_paths()) names.emplace_back(path->name);
+    return names;
+  });
+  module.def(
+      "hkdf_sha256",
+      [](const Rows& secrets, const Rows& contexts, py::ssize_t threads) {
+        const unsigned char* keys = shaped(secrets, {-1, -1}, "secrets");
+        const unsigned char* infos = shaped(contexts, {-1, -1}, "contexts");
+        const py::ssize_t count = contexts.shape(0);
+        const bool one_secret = single(secrets, count, "secrets");
+        const auto secret_bytes = static_cast<std::size_t>(secrets.shape(1));
+        const auto context_bytes = static_cast<std::size_t>(contexts.shape(1));
+        const std::size_t team = positive(threads);
+        Rows out({count, key_bytes});
+        unsigned char* made = out.mutable_data();
+        interruptible([&] {
+          hkdf_sha256(keys, secret_bytes, one_secret, infos, context_bytes, static_cast<std::size_t>(count), made,
+                      team);
+          return true;
+        });
+        return out;
+      },
+      py::arg("secrets"), py::arg("contexts"), py::arg("threads") = 1);
+}
+
 }  // namespace
 
 void register_secagg(py::module_& module) {
   register_masks(module);
   register_shamir(module);
+  register_pair_keys(module);
 }
 
 }  // namespace vfxgb::bind

@@ -1,6 +1,7 @@
 #include "paths/families.h"
 
 #include "bigint/kernel.h"
+#include "crypto/x25519.h"
 #include "gbdt/row_loops.h"
 #include "lattice/loops.h"
 #include "ot/aes.h"
@@ -40,6 +41,7 @@ std::vector<KernelFamily> kernel_families() {
   return {
       bigint(),
       family("chacha20", keystream_paths(), keystream_path()),
+      family("x25519", x25519_paths(), x25519_path()),
       family("aes", ot::aes_paths(), ot::aes_path()),
       family("leaf sums", ot::leaf_sum_paths(), ot::leaf_sum_path()),
       family("transposition", ot::transpose_paths(), ot::transpose_path()),

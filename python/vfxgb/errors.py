@@ -30,7 +30,14 @@ class KeySizeError(VfxgbError, ValueError):
 
 
 class InvalidKeyError(VfxgbError, ValueError):
-    """Key parameters that cannot be right: even modulus, equal or composite factors, a base that is no unit."""
+    """Key parameters that cannot be right: even modulus, equal or composite factors, a base that is no unit.
+
+    `index` is the position of the first such key in the batch.
+    """
+
+    def __init__(self, message: str, index: int = 0) -> None:
+        super().__init__(message)
+        self.index = index
 
 
 class PlaintextRangeError(VfxgbError, ValueError):

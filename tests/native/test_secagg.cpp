@@ -1,11 +1,13 @@
-// Shamir's sharing and the masks of secure aggregation, against plain arithmetic.
+// Shamir's sharing, the masks of secure aggregation and keys of pairs, against plain arithmetic.
 #include <algorithm>
 #include <vector>
 
 #include "bigint/words.h"
 #include "check.h"
+#include "crypto/hkdf.h"
 #include "crypto/masks.h"
 #include "crypto/shamir.h"
+#include "crypto/x25519.h"
 #include "rand/csprng.h"
 
 using namespace vfxgb;
@@ -171,6 +173,45 @@ void many_secrets() {
   CHECK_THROWS(wide_masks(key, &plus, 1, Words{}, 1, value, 1));
 }
 
+std::vector<unsigned char> random_rows(std::size_t count) {
+  std::vector<unsigned char> out(32 * count);
+  for (unsigned char& byte : out) byte = static_cast<unsigned char>(test::generator()());
+  return out;
+}
+
+// Both owners of a pair get the same secret, by every path; groups that are not full are like others.
+void pair_secrets() {
+  const std::vector<unsigned char> base = [] {
+    std::vector<unsigned char> out(32, 0);
+    out[0] = 9;
+    return out;
+  }();
+  for (const X25519Path* path : x25519_paths())
+    for (const std::size_t count : {std::size_t{0}, std::size_t{1}, path->lanes, path->lanes + 3}) {
+      const std::vector<unsigned char> own = random_rows(count), other = random_rows(count);
+      std::vector<unsigned char> own_public(32 * count), other_public(32 * count), first(32 * count),
+          second(32 * count);
+      x25519(*path, own.data(), false, base.data(), true, count, own_public.data(), 2);
+      x25519(*path, other.data(), false, base.data(), true, count, other_public.data(), 1);
+      x25519(*path, own.data(), false, other_public.data(), false, count, first.data(), 2);
+      x25519(*x25519_paths().front(), other.data(), false, own_public.data(), false, count, second.data(), 1);
+      CHECK(first == second);
+    }
+}
+
+// RFC 5869, test case 3, as any of several keys.
+void derived_keys() {
+  const unsigned char wanted[] = {0x8d, 0xa4, 0xe7, 0x75, 0xa5, 0x63, 0xc1, 0x8f, 0x71, 0x5f, 0x80,
+                                  0x2a, 0x06, 0x3c, 0x5a, 0x31, 0xb8, 0xa1, 0x1f, 0x5c, 0x5e, 0xe1,
+                                  0x87, 0x9e, 0xc3, 0x45, 0x4e, 0x5f, 0x3c, 0x73, 0x8d, 0x2d};
+  for (const std::size_t count : {1, 8, 11}) {
+    const std::vector<unsigned char> secrets(22 * count, 0x0b);
+    std::vector<unsigned char> out(32 * count);
+    hkdf_sha256(secrets.data(), 22, false, nullptr, 0, count, out.data(), 2);
+    for (std::size_t i = 0; i < count; ++i) CHECK(std::equal(wanted, wanted + 32, &out[32 * i]));
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -179,5 +220,7 @@ int main() {
   word_masks();
   piece_masks();
   many_secrets();
+  pair_secrets();
+  derived_keys();
   return test::report();
 }

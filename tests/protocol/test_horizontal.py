@@ -10,7 +10,10 @@ from vfxgb import FedXGBClassifier, FedXGBRegressor, VFXGBClassifier, VFXGBRegre
 from vfxgb.errors import AggregationError, CohortError, ParameterError
 from vfxgb.horizontal.dropout import Drop
 from vfxgb.horizontal.messages import LevelTask
+from vfxgb.horizontal.user import UserSettings, _held_out
 from vfxgb.model.pooled import PooledModel
+from vfxgb.objective import make_objective
+from vfxgb.params import TrainParams
 from vfxgb.secagg import aggregator_by_name, aggregator_names
 from vfxgb.secagg.base import JOIN, MASK, SHARE, STAGES, UNMASK
 from vfxgb.train.callbacks import TrainingCallback, TrainingState
@@ -512,6 +515,41 @@ def test_metrics_that_are_no_sums() -> None:
         fitted("binary", eval_users=True, eval_metric="auc")
     some = fitted("binary", eval_users=True, eval_metric=["auc", "error"], n_estimators=1)
     assert list(some.evals_result_["train"]) == ["error"]
+
+
+@pytest.mark.parametrize("weights", [None, WEIGHTS])
+def test_rows_that_users_hold_out(aggregator: str, weights: Any) -> None:
+    """The model is that of the other rows, and the metrics are those of the rows held out."""
+    settings = {"n_estimators": 3, "max_depth": 2, "eval_metric": ["error", "logloss"], "random_state": 3}
+    y = LABELS["binary"]
+    clf = fed("binary", aggregator, holdout=0.3, **settings).fit(X, y, users=USERS, cuts=CUTS, sample_weight=weights)
+    held = np.zeros(len(X), dtype=bool)
+    own = UserSettings(make_objective(TrainParams(objective="binary:logistic")), 1.0, 3, holdout=0.3)
+    for number, user in enumerate(clf.users_.tolist()):
+        held[user == USERS] = _held_out(int((user == USERS).sum()), number, own)
+    assert 0.2 < held.mean() < 0.4
+    pooled = VFXGBClassifier(**(SMALL | settings)).fit(
+        X[~held],
+        y[~held],
+        sample_weight=None if weights is None else weights[~held],
+        cuts=CUTS,
+        eval_set=[(X[held], y[held])],
+        sample_weight_eval_set=None if weights is None else [weights[held]],
+    )
+    (expected,) = pooled.evals_result_.values()
+    assert list(clf.evals_result_) == ["holdout"]
+    for name in settings["eval_metric"]:
+        assert clf.evals_result_["holdout"][name] == pytest.approx(expected[name], rel=1e-6)
+    np.testing.assert_array_equal(clf.predict_proba(X), pooled.predict_proba(X))
+
+
+def test_early_stopping_watches_the_rows_held_out() -> None:
+    settings = {"n_estimators": 40, "max_depth": 3, "holdout": 0.3, "eval_users": True, "learning_rate": 1.0}
+    clf = fitted("binary", early_stopping_rounds=2, **settings)
+    losses = clf.evals_result_["holdout"]["logloss"]
+    assert list(clf.evals_result_) == ["train", "holdout"]
+    assert clf.best_iteration_ == int(np.argmin(losses)) == len(losses) - 3
+    assert len(losses) < 40
 
 
 def test_metrics_of_a_round_without_enough_users_are_not_a_number() -> None:

@@ -30,7 +30,7 @@ from vfxgb.horizontal.guard import topic_of
 from vfxgb.horizontal.handshake import MEETING, Declines, Invites, TurnsAway
 from vfxgb.horizontal.job import CutRules
 from vfxgb.horizontal.network import Deadlines
-from vfxgb.horizontal.remote import UserAllows, UserOutcome, UserSide
+from vfxgb.horizontal.remote import UserAllows, UserMemory, UserOutcome, UserSide
 from vfxgb.horizontal.simulation import UserRows
 from vfxgb.horizontal.training import UsersResult
 from vfxgb.model.file import load_share
@@ -548,7 +548,11 @@ class _After(TrainingCallback):
 def test_a_user_remembers_what_it_signed_when_it_is_started_again(crowd, tmp_path: Path) -> None:
     """The same run, another process: the file has the sets of the first one."""
     run = crowd()
-    run.change = lambda number, side: replace(side, memory=lambda _: tmp_path / f"{number}.json")
+
+    def memory(number: int) -> UserMemory:
+        return UserMemory(tmp_path / f"{number}.json", tmp_path / f"asked-{number}.json")
+
+    run.change = lambda number, side: replace(side, memory=lambda _: memory(number))
     run.run()
     again = SetGuard(GuardRules(hide_among=10), topic_of, tmp_path / "0.json")
     assert again.calls == 3 + 2 * 2

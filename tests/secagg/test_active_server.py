@@ -227,8 +227,10 @@ SET_UP_LIES: dict[str, tuple[Change, str]] = {
         ),
         "out of order",
     ),
-    "set-up twice": (
-        lambda message: Hello(server_key=memoryview(b"")) if isinstance(message, KeyDirectory) else None,
+    "ciphertexts before the keys": (
+        lambda message: (
+            PeerCiphertexts(users=users(), ciphertexts=memoryview(b"")) if isinstance(message, KeyDirectory) else None
+        ),
         "out of order",
     ),
 }

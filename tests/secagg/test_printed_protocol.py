@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.support.pair_twin import pair_key, pair_sign
 
 from printed_fedxgb import M, N, Printed, centred
 from secagg_runs import Run, replaced
@@ -32,8 +33,6 @@ from vfxgb.secagg.double_mask.shares import (
     PairKeys,
     mask_key_of,
     open_kept,
-    pair_key,
-    pair_sign,
     recover,
     vector_context,
 )
@@ -82,12 +81,12 @@ class Record:
     def masks_from(self, mask_seed: bytes, n_entries: int) -> list[int]:
         """The masks of this call that follow from a mask seed of the user: with secrets of zeros if it opens none."""
         own, peers = mask_key_of(mask_seed), [u for u in self.keys if u != self.user]
-        secrets = [bytes(32)] * len(peers)
+        secrets = np.zeros((len(peers), 32), np.uint8)
         with suppress(InvalidCiphertextError):
             secrets = open_kept(mask_seed, self.kept, self.run_id, self.call, self.user)
         pairs = PairKeys.of(
             [
-                pair_key(own, self.user, self.keys[u], u, self.run_id, self.call, secret)
+                pair_key(own, self.user, self.keys[u], u, self.run_id, self.call, secret.tobytes())
                 for u, secret in zip(peers, secrets, strict=True)
             ],
             [pair_sign(self.user, u) for u in peers],

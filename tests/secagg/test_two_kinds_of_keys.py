@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.pair_twin import pair_key, pair_sign
 
 from secagg_runs import Run
 from vfxgb import _native
@@ -23,7 +24,7 @@ from vfxgb.secagg.double_mask.messages import (
     Unmasking,
 )
 from vfxgb.secagg.double_mask.peers import _nonce
-from vfxgb.secagg.double_mask.shares import SEALED_BYTES, PairKeys, pair_key, pair_sign
+from vfxgb.secagg.double_mask.shares import SEALED_BYTES, PairKeys
 from vfxgb.secagg.lists import read_users
 
 USERS = 4

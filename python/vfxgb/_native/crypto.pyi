@@ -42,6 +42,20 @@ def shamir_reconstruct(
 ) -> NDArray[np.uint8]:
     """Secrets uint8[k, w] from shares uint8[k, t, w] at t distinct points."""
 
+def x25519(
+    scalars: NDArray[np.uint8], points: NDArray[np.uint8], threads: int = 1, path: str = ""
+) -> NDArray[np.uint8]:
+    """scalars[i] * points[i], uint8[n, 32] each, as RFC 7748 has it (cpp/crypto/x25519.h); zero for useless points.
+
+    Either may be a single row for all. `path`: one of x25519_paths(), the best one if empty.
+    """
+
+def x25519_paths() -> list[str]:
+    """The paths of X25519 that this machine can run, best last."""
+
+def hkdf_sha256(secrets: NDArray[np.uint8], contexts: NDArray[np.uint8], threads: int = 1) -> NDArray[np.uint8]:
+    """HKDF-SHA256 without salt of secrets uint8[n or 1, s] and contexts uint8[n, c], as uint8[n, 32]."""
+
 @final
 class PublicKey:
     @staticmethod

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vfxgb.cli.exits import OK
 from vfxgb.cli.output import interrupt, tell, teller, warn_of_damage
-from vfxgb.cli.parser import Commands, UsageError, add_config, port, seconds
+from vfxgb.cli.parser import Commands, add_config, port, seconds
 
 if TYPE_CHECKING:
     from vfxgb.party.config import PartyConfig
@@ -94,9 +94,7 @@ def _train_users(arguments: argparse.Namespace, config: "PartyConfig", log: "Log
     from vfxgb.party.folder import PartyFolder
     from vfxgb.party.users_server import UsersServer
 
-    if arguments.resume is not None:
-        raise UsageError("vfxgb train: a run with users cannot be resumed; begin a new one")
-    server = UsersServer(config, log, teller(arguments.quiet))
+    server = UsersServer(config, log, teller(arguments.quiet), arguments.resume)
     if arguments.dry_run:
         print(server.describe())
         return OK
@@ -106,6 +104,10 @@ def _train_users(arguments: argparse.Namespace, config: "PartyConfig", log: "Log
         server.begun = watch
         try:
             record = server.run(lambda address: tell(f"listening at {address}"))
+        except BaseException:
+            if server.can_resume:
+                tell(f"vfxgb: resume with: vfxgb train {arguments.config} --resume {server.run_id[:8]}")
+            raise
         finally:
             shown.stop()
         _print(record, PartyFolder(config.folder).run(record.run))

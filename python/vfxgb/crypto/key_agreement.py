@@ -58,6 +58,10 @@ class AgreementKey:
         self._private = X25519PrivateKey.from_private_bytes(random_seed() if private is None else private)
         self.public = self._private.public_key().public_bytes_raw()
 
+    def private_bytes(self) -> bytes:
+        """The private key, for computations in batches (key_batches.py)."""
+        return self._private.private_bytes_raw()
+
     def agree(self, public: bytes, context: bytes, secret: bytes = b"") -> bytes:
         """The key of this side and the owner of `public` for one use, and of a further secret that both have.
 

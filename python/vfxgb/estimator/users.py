@@ -51,6 +51,7 @@ from vfxgb.horizontal.settings import (
     EvalUsers,
     FineCells,
     HideAmong,
+    Holdout,
     QuantileBits,
     UsersPerRound,
     check_missing,
@@ -103,6 +104,7 @@ class UserEstimator(EstimatorBase):
         hide_among: HideAmong = None,
         compare: CompareOver = "tree",
         eval_users: EvalUsers = False,
+        holdout: Holdout = 0.0,
         quantile_bits: QuantileBits = CutRules.bits,
         fine_cells: FineCells = CutRules.cells,
         epsilon: Epsilon = None,
@@ -203,6 +205,7 @@ class UserEstimator(EstimatorBase):
             own["compare"],
             own["eval_users"],
             _privacy(own),
+            own["holdout"],
         )
         dropout = make_dropout(own["dropout"], data.ids, params.max_depth, params.random_state)
         watch = Watch(transcript=_transcript(job, rows) if own["record"] else None)

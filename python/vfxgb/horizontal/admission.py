@@ -22,7 +22,11 @@ _AT_THE_DOOR = Catalogue((Arrives, Accepts, Declines))
 
 
 class _Objection(Exception):  # noqa: N818 - a signal within this module
-    """Why a user does not take part: it does not want to, or may not."""
+    """Why a user does not take part: it does not want to, or may not. `again`: not in what it asked for, but it may."""
+
+    def __init__(self, text: str, again: bool = False) -> None:
+        super().__init__(text)
+        self.again = again
 
 
 @dataclass
@@ -34,6 +38,7 @@ class _Guest:
     link: NetworkLink
     deadline: float
     invited: bool = False
+    anew: bool = True
 
 
 @dataclass
@@ -41,7 +46,7 @@ class UserDoor:
     """A Door. Everybody gets the same `invitation`, but for the number, and may take `seconds` to accept it.
 
     `observer` is told of every message to and from users. Once the run has `begun`, only those come in who have been in
-    before, with all they know of the run.
+    before.
     """
 
     listener: Listener
@@ -66,11 +71,11 @@ class UserDoor:
                 if self._hear(guest):
                     self._dismiss(guest, close=False)
                     self.declined.discard(guest.user)
-                    admitted.append(Member(guest.user, guest.channel, link))
+                    admitted.append(Member(guest.user, guest.channel, link, anew=guest.anew))
             except (PeerError, ChannelClosedError) as error:
                 self._keep_out(guest, str(error), again=True)
             except (_Objection, FrameError, MessageError) as error:
-                self._keep_out(guest, str(error))
+                self._keep_out(guest, str(error), again=isinstance(error, _Objection) and error.again)
         now = time.monotonic()
         for guest in [guest for guest in self._guests.values() if guest.deadline < now]:
             self._keep_out(guest, f"it said nothing for {self.seconds:g} s")
@@ -120,9 +125,11 @@ class UserDoor:
         reason = self._objection(said)
         if reason:
             guest.channel.send(TurnsAway(reason=reason))
-            raise _Objection(reason)
+            # One that asked for another run will ask for this one, unless it has begun.
+            raise _Objection(reason, again=bool(said.run) and not self.begun)
         guest.channel.send(msgspec.structs.replace(self.invitation, number=guest.user))
         guest.invited = True
+        guest.anew = said.anew or not said.run
         return False
 
     def _objection(self, said: Arrives) -> str:
@@ -131,10 +138,7 @@ class UserDoor:
         if said.run and said.run != self.invitation.run:
             return "the server has begun another run; start again to take part in it"
         if self.begun and not said.run:
-            return (
-                "the run has begun, and who joins later, or was restarted, lacks the keys the others agreed on; wait "
-                "for the next run"
-            )
+            return "the run has begun, and its sums are over the users that were there then; wait for the next run"
         return ""
 
     def _dismiss(self, guest: _Guest, close: bool = True) -> None:

@@ -8,6 +8,9 @@ The users of the first sum of a tree are its *cohort*: all further sums of the t
 sums over nearly the same users could be subtracted (secagg/guard.py, where users see to it themselves). The set-up and
 the first tree have one cohort. When a user of the cohort is gone, it is waited for; then as many others are left out
 with it as it takes to hide it among them. If that would leave too few, CohortError ends the tree at the levels it has.
+
+A user whose process was started again has no keys: all users then agree on new ones before the next call. A server that
+was started again takes from its journal (journal.py) what it was told before, and asks on after that.
 """
 
 import time
@@ -20,13 +23,14 @@ import numpy as np
 
 from vfxgb.errors import AggregationError, CohortError, MessageError
 from vfxgb.horizontal.job import Job
+from vfxgb.horizontal.journal import Answer, Journal, LeftOut, Opening, Refused, SetUp, task_digest
 from vfxgb.horizontal.messages import MetricTask, Plan, Received, ScaleTask, Task, Trees, write_task
 from vfxgb.horizontal.private_sums import PrivateSums
 from vfxgb.horizontal.transcript import UsersTranscript
 from vfxgb.rows.sampling import random_words
 from vfxgb.runtime.ledger import Ledger
 from vfxgb.runtime.timings import Timings
-from vfxgb.secagg.base import SETUP, Accept, Aggregate, Exchange, ServerRole, accept_any, collect, require_users
+from vfxgb.secagg.base import SETUP, Aggregate, Exchange, ServerRole, collect, require_users
 from vfxgb.secagg.guard import NOT_COMPARED
 
 T = TypeVar("T")
@@ -47,6 +51,10 @@ class Clock:
         return "set-up" if self.round == SETTING_UP else f"round {self.round}, depth {self.depth}"
 
 
+class _AgainError(Exception):
+    """Nothing was opened; a user that has just left may be back."""
+
+
 def give_up(seconds: float, briefly: bool) -> bool:
     """What a simulation does: who is away stays away."""
     del seconds, briefly
@@ -63,7 +71,8 @@ class Calls:
     call once more that failed because too few users were left, given the seconds since it was tried first; nothing of
     such a call was opened. Its second argument: whether to wait briefly only, because there is another way to go on.
     `note`: told (user, what happened to it). `private`: what sums with noise are; None where they have none.
-    `transcript`: told of everything that is opened and published, where a simulation is recorded.
+    `transcript`: told of everything that is opened and published, where a simulation is recorded. `journal`: what
+    earlier processes of this run were told, and where this one writes what it is told; None: nowhere.
     """
 
     role: ServerRole
@@ -77,6 +86,7 @@ class Calls:
     note: Callable[[int, str], None] = lambda user, what: None  # noqa: ARG005 - nobody listens
     private: PrivateSums | None = None
     transcript: UsersTranscript | None = None
+    journal: Journal | None = None
     users: tuple[int, ...] = ()
     calls: int = 0
     smallest: int | None = None
@@ -85,11 +95,20 @@ class Calls:
     benched: int = 0
     _cohort: frozenset[int] | None = None
     _left_out: bool = False
+    _recent: frozenset[int] = frozenset()
+    _gone_since: float | None = None
     _asking: frozenset[int] | None = None
+    _ready: frozenset[int] = frozenset()
     _team: list[int] = field(default_factory=list)
     _published: list[Plan | Trees] = field(default_factory=list)
     _known: dict[int, int] = field(default_factory=dict)
+    _came: set[int] = field(default_factory=set)
     _last: frozenset[int] | None = None
+
+    @property
+    def latest(self) -> tuple[int, ...]:
+        """The users of the last sum of trees."""
+        return tuple(sorted(self._last or ()))
 
     @property
     def hide_among(self) -> int:
@@ -98,15 +117,40 @@ class Calls:
 
     def set_up(self) -> None:
         """Let the aggregator agree on what it needs; everybody takes part. Raises AggregationError."""
-        with self.timings.phase("set-up"):
-            self.users = self._checked(self._set_up)
+        recalled = None if self.journal is None else self.journal.set_up()
+        if recalled is None:
+            # One that has gone meanwhile is waited for briefly: it may be started again.
+            self.exchange.newcomers()
+            expected, start = self.exchange.present(), time.monotonic()
+            while True:
+                self.users = self._checked(self._set_up)
+                gone = expected.difference(self.users, self.exchange.present())
+                back = any(self.exchange.newcomers().values())
+                if not (gone or back) or not self.again(time.monotonic() - start, True):
+                    break
+            self._write(SetUp(list(self.users)))
+            self._ready = frozenset(self.users)
+        else:
+            self.users = recalled
         self._known = dict.fromkeys(self.users, 0)
         self._team = list(self.users)
 
     def _set_up(self) -> tuple[int, ...]:
-        users = self.role.set_up()
+        with self.timings.phase("set-up"):
+            users = self.role.set_up()
         require_users(SETUP, len(users), self.n_users, self.job.least(self.n_users))
         return users
+
+    def _catch_up(self) -> None:
+        """Tell users what they missed; where some have no keys, let all of them agree on new ones."""
+        self._deliver()
+        if not self._ready or self._came.intersection(self.users) - self._ready:
+            self._ready = frozenset(self._set_up()).intersection(self.users)
+        self._came.clear()
+
+    def _write(self, entry: SetUp | Opening | LeftOut | Answer | Refused) -> None:
+        if self.journal is not None:
+            self.journal.add(entry)
 
     def begin_round(self, round_index: int) -> None:
         """Draw the team of a round; one whose sums can be compared with earlier ones has the same users."""
@@ -143,10 +187,10 @@ class Calls:
         protected = compared and self.hide_among > NOT_COMPARED
 
         def attempt() -> Aggregate:
-            self._deliver()
+            self._catch_up()
             cohort = self._asking = self._cohort if protected else None
             spares = sorted(set(self.users) - set(self._team)) if cohort is None else []
-            accept = self._with_noise(accept_any if cohort is None else self._require_cohort)
+            accept = partial(self._accept, cohort is not None, protected)
             try:
                 with self.timings.phase("sum over users"):
                     # The whole team, so that thresholds do not shrink with it; who is away does not answer.
@@ -159,7 +203,7 @@ class Calls:
             finally:
                 self._asking = None
 
-        answer = self._checked(lambda: self._patient(attempt, needed))
+        answer = self._recalled(task_digest(data)) or self._asked(task_digest(data), attempt, needed, task)
         self.ledger.record(TOGETHER, "server", task, 0)
         if self.transcript is not None:
             self.transcript.note_sum(data, answer)
@@ -167,25 +211,65 @@ class Calls:
             self.private.record(task, task.entries(), self.ledger)
         self._count(frozenset(answer.users), protected or self.hide_among <= NOT_COMPARED)
         self._replace(answer.users)
+        self._recent, self._gone_since = frozenset(answer.users), None
         if protected and self._cohort is None:
             self._cohort, self._left_out = frozenset(answer.users), False
         return answer
+
+    def _asked(self, digest: bytes, attempt: Callable[[], Aggregate], needed: bool, task: Task) -> Aggregate:
+        """Ask, and write down what comes of it if the run goes on with that."""
+        try:
+            answer = self._checked(lambda: self._patient(attempt, needed))
+        except AggregationError as error:
+            cohort = isinstance(error, CohortError)
+            if not needed and (cohort or isinstance(task, MetricTask)):
+                self._write(Refused(str(error), cohort, sorted(getattr(error, "missing", ()))))
+            raise
+        self._write(Answer(digest, list(answer.users), answer.sums.astype("<i8").tobytes()))
+        return answer
+
+    def _recalled(self, digest: bytes) -> Aggregate | None:
+        """What an earlier process of this run was told; None where it was not told, and has to be asked for."""
+        while self.journal is not None and (entry := self.journal.next()) is not None:
+            if isinstance(entry, Opening):
+                self._cohort, self._left_out = frozenset(entry.users), False
+            elif isinstance(entry, LeftOut):
+                self._cohort, self._left_out = frozenset(entry.cohort), True
+                self.benched += 1
+            elif isinstance(entry, Refused):
+                raise (
+                    CohortError(entry.text, frozenset(entry.missing)) if entry.cohort else AggregationError(entry.text)
+                )
+            elif isinstance(entry, Answer) and entry.task == digest:
+                return Aggregate(entry.numbers(), tuple(entry.users))
+            else:
+                raise self.journal.unlike("the sum that is asked for next", entry)
+        return None
+
+    def _begin_with(self, protected: bool, users: Sequence[int]) -> None:
+        """Users may open a sum that has no cohort. Of a tree these are the cohort from now on, should this process end.
+
+        A user of the sum before that is gone is waited for briefly: raises _AgainError until then.
+        """
+        if self._recent.intersection(self._team).difference(users):
+            self._gone_since = self._gone_since or time.monotonic()
+            if self.again(time.monotonic() - self._gone_since, True):
+                raise _AgainError
+        if protected:
+            self._write(Opening(list(users)))
 
     def asks(self, user: int) -> bool:
         """Whether the call under way is for this user: it is in the cohort, if there is one."""
         return self._asking is None or user in self._asking
 
-    def _with_noise(self, accept: Accept) -> Accept:
-        """The same, and that the users make enough noise where sums have noise."""
-        private = self.private
-        if private is None:
-            return accept
-
-        def both(users: Sequence[int]) -> None:
-            accept(users)
-            private.require(users)
-
-        return both
+    def _accept(self, has_cohort: bool, protected: bool, users: Sequence[int]) -> None:
+        """Raise an error unless a sum over these users may be opened: the cohort is whole, and its noise enough."""
+        if has_cohort:
+            self._require_cohort(users)
+        if self.private is not None:
+            self.private.require(users)
+        if not has_cohort:
+            self._begin_with(protected, users)
 
     def _require_cohort(self, users: Sequence[int]) -> None:
         """Raise CohortError unless the whole cohort is there."""
@@ -207,7 +291,9 @@ class Calls:
         while True:
             try:
                 return attempt()
-            except CohortError as error:  # noqa: PERF203 - hardly ever
+            except _AgainError:  # noqa: PERF203 - hardly ever
+                continue
+            except CohortError as error:
                 seconds = time.monotonic() - start
                 if self.again(seconds, True):
                     continue
@@ -230,6 +316,7 @@ class Calls:
         others = [present[place] for place in np.argsort(words, kind="stable")[: count - len(missing)]]
         self._cohort = self._cohort - missing - frozenset(others)
         self._left_out = True
+        self._write(LeftOut(sorted(self._cohort)))
         self.benched += 1
         for user in sorted(missing):
             self.note(user, f"left in {self.clock}; until the next tree {count} users are left out, to hide it")
@@ -248,7 +335,12 @@ class Calls:
         return self._known.get(user, 0) == len(self._published)
 
     def _deliver(self) -> None:
-        """Tell users what they missed."""
+        """Tell users what they missed; one that was started again missed everything."""
+        for user, anew in self.exchange.newcomers().items():
+            self._came.add(user)
+            if user in self._known and anew:
+                self._known[user] = 0
+                self._ready -= {user}
         for number, message in enumerate(self._published):
             behind = [user for user in self.users if self._known[user] == number]
             if not behind:

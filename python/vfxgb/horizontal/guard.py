@@ -10,18 +10,23 @@ may be in its sum is for secagg/guard.py to say.
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+import msgspec
 import numpy as np
 
-from vfxgb.errors import MessageError
-from vfxgb.horizontal.messages import CellTask, LevelTask, MetricTask, ScaleTask, Task
+from vfxgb.errors import FormatError, MessageError
+from vfxgb.files import write_atomically
+from vfxgb.horizontal.messages import CellTask, LevelTask, MetricTask, Plan, ScaleTask, Task, Trees
 from vfxgb.horizontal.quantiles import DEFAULT_BITS, RangeCells
 from vfxgb.params import TrainParams
-from vfxgb.transport.messages import Bulk, unpack_array
+from vfxgb.transport.messages import Bulk, encode, unpack_array
 
 # Trees deeper than this are not counted node by node.
 MOST_COUNTED_DEPTH = 20
 SUMS = "sums"
+FORMAT = "vfxgb asked tasks"
+VERSION = 1
 
 
 @dataclass(frozen=True)
@@ -68,44 +73,91 @@ def most_calls(limits: TaskLimits, n_outputs: int) -> int:
     return 2 * (2 + limits.cell_bits + (limits.rounds or 10_000) * (nodes + 2))
 
 
-class TaskGuard:
-    """The memory of user `name`, of `n_features` columns, about what it was asked."""
+class _Asked(msgspec.Struct, forbid_unknown_fields=True):
+    """What a user was told and asked.
 
-    def __init__(self, name: str, limits: TaskLimits) -> None:
+    `published`: digests of the plan and of the trees of each round. `bits`: of the set-up, how many bits of a column's
+    values the cells so far have told. Of the round under way: digests of the tasks `answered`, the `tags` of those that
+    come once, and the `nodes` asked for, by tree.
+    """
+
+    format: str = FORMAT
+    version: int = VERSION
+    published: list[str] = []
+    bits: dict[int, int] = {}
+    answered: set[str] = set()
+    tags: set[str] = set()
+    nodes: dict[int, set[int]] = {}
+
+
+class TaskGuard:
+    """The memory of user `name` about what it was asked and told.
+
+    `file`: where it is kept, so that a process that is started again within the run knows it; written before anything
+    that depends on it is sent. None: in this process. Raises FormatError for a file that is damaged.
+    """
+
+    def __init__(self, name: str, limits: TaskLimits, file: Path | None = None) -> None:
         self._name = name
         self._limits = limits
-        self._answered: set[bytes] = set()
-        # Set-up: how many bits of a column's values the cells so far have told.
-        self._bits: dict[int, int] = {}
-        self._tags: set[str] = set()
-        # Of the round under way: nodes asked for, by tree.
-        self._nodes: dict[int, set[int]] = {}
+        self._file = file
+        self._state = _Asked()
+        if file is None or not file.exists():
+            return
+        try:
+            self._state = msgspec.json.decode(file.read_bytes(), type=_Asked)
+        except (msgspec.MsgspecError, ValueError) as error:
+            # To begin with an empty memory would allow what it is there to prevent.
+            raise FormatError(
+                f"reading the asked tasks {str(file)!r}: {error}; without them this user takes no part in the run"
+            ) from None
 
     def check(self, data: Bulk, task: Task) -> None:
         """Raise MessageError for a task that an honest server would not ask for now; else remember it."""
-        digest = hashlib.sha256(data).digest()
-        if digest in self._answered:
+        digest = hashlib.sha256(data).hexdigest()
+        if digest in self._state.answered:
             return
         if isinstance(task, CellTask):
             self._check_cells(task)
         elif isinstance(task, LevelTask):
             self._check_level(task)
-        elif task.TAG in self._tags:
-            raise MessageError(
-                f"{self._name}: asked for {task.TAG!r} a second time with other settings, wanted it once"
-            )
+        elif (name := _name_of(task)) in self._state.tags:
+            raise MessageError(f"{self._name}: asked for {name!r} a second time with other settings, wanted it once")
         else:
-            self._tags.add(task.TAG)
-        self._answered.add(digest)
+            self._state.tags.add(name)
+        self._state.answered.add(digest)
+        self._keep()
 
-    def next_round(self, rounds: int) -> None:
-        """Trees were published; `rounds` are known now. Raises MessageError beyond the last."""
+    def check_published(self, number: int, message: Plan | Trees) -> None:
+        """Before the plan (0) or the trees of a round (from 1 on) are read.
+
+        Raises MessageError for rounds beyond the last, and for others than this user was told before it was started
+        again: with other trees the same questions would tell something else.
+        """
         limit = self._limits.rounds
-        if limit is not None and rounds > limit:
-            raise MessageError(f"{self._name}: found trees of round {rounds}, wanted at most {limit} rounds")
-        self._answered.clear()
-        self._tags.clear()
-        self._nodes.clear()
+        if limit is not None and number > limit:
+            raise MessageError(f"{self._name}: found trees of round {number}, wanted at most {limit} rounds")
+        known = self._state.published
+        if number < len(known) and known[number] != _digest_of(message):
+            what = "another plan" if number == 0 else f"other trees of round {number}"
+            raise MessageError(
+                f"{self._name}: found {what} than it was told before it was started again, wanted the same"
+            )
+
+    def published(self, number: int, message: Plan | Trees) -> None:
+        """The plan or trees were read: what was asked of the round before is forgotten, unless they were known."""
+        state = self._state
+        if number < len(state.published):
+            return
+        state.published.append(_digest_of(message))
+        state.answered.clear()
+        state.tags.clear()
+        state.nodes.clear()
+        self._keep()
+
+    def _keep(self) -> None:
+        if self._file is not None:
+            write_atomically(self._file, msgspec.json.encode(self._state))
 
     def _check_cells(self, task: CellTask) -> None:
         what = f"{self._name}, counting rows in cells"
@@ -118,7 +170,7 @@ class TaskGuard:
                     f"{what}: column {column} is to be told to {bits + step} bits of 32, wanted at most "
                     f"{limits.cell_bits}; finer cells show values of single rows"
                 )
-            before = self._bits.get(column, 0)
+            before = self._state.bits.get(column, 0)
             if bits != before or step < 1:
                 raise MessageError(
                     f"{what}: found cells of {bits} bits of column {column}, wanted {before}: each depth is asked for "
@@ -127,13 +179,13 @@ class TaskGuard:
             told[column] = bits + step
         for cell_range in cells.ranges:
             agreed = cell_range if limits.ranges is None else limits.ranges.get(cell_range.column)
-            if cell_range != agreed or cell_range.column in self._bits or cell_range.column in told:
+            if cell_range != agreed or cell_range.column in self._state.bits or cell_range.column in told:
                 raise MessageError(
                     f"{what}: found cells of column {cell_range.column} from {cell_range.low:g} to "
                     f"{cell_range.high:g}, wanted those of its public range, once"
                 )
             told[cell_range.column] = limits.cell_bits
-        self._bits.update(told)
+        self._state.bits.update(told)
 
     def _check_level(self, task: LevelTask) -> None:
         what = f"{self._name}, summing gradients"
@@ -146,7 +198,7 @@ class TaskGuard:
                     f"{self._limits.depth + self._limits.leaves}"
                 )
             nodes = unpack_array(tree.nodes, np.int32, (len(tree.nodes) // 4,), what).tolist()
-            known = self._nodes.get(tree.tree, set()) | asked.get(tree.tree, set())
+            known = self._state.nodes.get(tree.tree, set()) | asked.get(tree.tree, set())
             again = sorted(known.intersection(nodes))
             if again or len(set(nodes)) < len(nodes):
                 raise MessageError(
@@ -155,4 +207,13 @@ class TaskGuard:
                 )
             asked.setdefault(tree.tree, set()).update(nodes)
         for number, nodes_asked in asked.items():
-            self._nodes.setdefault(number, set()).update(nodes_asked)
+            self._state.nodes.setdefault(number, set()).update(nodes_asked)
+
+
+def _name_of(task: Task) -> str:
+    """What a task asks for that is asked for once a round."""
+    return f"{task.TAG} of rows held out" if isinstance(task, MetricTask) and task.held_out else task.TAG
+
+
+def _digest_of(message: Plan | Trees) -> str:
+    return hashlib.sha256(encode(message)).hexdigest()

@@ -20,13 +20,17 @@ from vfxgb.transport.messages import BULK_BYTES, TABLE_BYTES, Bulk, Catalogue, M
 
 
 class Arrives(Message, frozen=True, forbid_unknown_fields=True):
-    """User to server, first. `run`: the run it has taken part in, if it lost its connection; else empty."""
+    """User to server, first. `run`: the run it has taken part in, if it lost its connection; else empty.
+
+    `anew`: whether its process was started again since, and has no keys and no trees.
+    """
 
     TAG = "user-arrives"
     REVEALS = Reveals("that the user is there, and its version")
 
     version: str
     run: bytes
+    anew: bool = False
 
 
 class Invites(Message, frozen=True, forbid_unknown_fields=True):
@@ -35,7 +39,8 @@ class Invites(Message, frozen=True, forbid_unknown_fields=True):
     `weighted`: whether rows may have weights. `hide_among`, `compare`: which sets of users the server will not put side
     by side (vfxgb.secagg.guard); what is left out counts as the weakest. `least`: fewest users in a sum.
     `quantile_bits`: how many bits of a value are told, of 32; `ranges`: cells of columns whose range is public.
-    `metrics`: what is measured on users' rows. `privacy`: how much noise users add to their vectors; None for none.
+    `metrics`: what is measured on users' rows; `holdout`: on which share of them, kept out of training. `privacy`: how
+    much noise users add to their vectors; None for none.
     """
 
     TAG = "user-invited"
@@ -57,6 +62,7 @@ class Invites(Message, frozen=True, forbid_unknown_fields=True):
     quantile_bits: int = KEY_BITS
     ranges: tuple[RangeCells, ...] = ()
     metrics: tuple[str, ...] = ()
+    holdout: float = 0.0
     privacy: PrivacySettings | None = None
 
 

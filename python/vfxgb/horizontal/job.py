@@ -70,6 +70,7 @@ class PrivacyChoice:
 class Job:
     """What is to be trained. `names`: the columns; `weighted`: users weigh their rows. See FedXGBClassifier.
 
+    `eval_users`, `holdout`: metrics are measured on users' training rows; on a share of rows that they hold out.
     `hide_among`, `compare`: see vfxgb.secagg.guard.GuardRules; None: default_hidden of all users.
     """
 
@@ -85,6 +86,7 @@ class Job:
     compare: Compare = "tree"
     eval_users: bool = False
     privacy: PrivacyChoice | None = None
+    holdout: float = 0.0
 
     def read_aggregator(self) -> tuple[AggregatorSpec, Any]:
         """The aggregator and its parameters. Raises UnknownNameError, ProtocolParameterError."""
@@ -114,7 +116,7 @@ class Job:
 
     def metric_names(self) -> list[str]:
         """The metrics that are measured on users' rows. Raises ParameterError if none of those asked for is a sum."""
-        if not self.eval_users:
+        if not self.eval_users and not self.holdout:
             return []
         metrics = make_metrics(self.params.eval_metric, make_objective(self.params).default_metric)
         return [metric.name for metric in summable(metrics)]
@@ -173,6 +175,7 @@ class Job:
             ),
             "subsample": (params.subsample < 1.0, "which rows are drawn depends on how many there are"),
             "eval_users": (self.eval_users, "sums of losses have no bound that is known beforehand"),
+            "holdout": (self.holdout > 0.0, "sums of losses have no bound that is known beforehand"),
             "missing_strategy other than 'learned'": (params.missing_strategy != "learned", "it is not planned"),
             "monotone_constraints and dp_splits='random'": (
                 choice.splits == "random" and bool(params.constraints(self.names)),

@@ -164,9 +164,10 @@ class ScaleTask(Message, frozen=True, forbid_unknown_fields=True):
 
 
 class MetricTask(Message, frozen=True, forbid_unknown_fields=True):
-    """Losses of the user's training rows after `round` rounds: for each metric the weighted sum; last, the weights.
+    """Losses of the user's rows after `round` rounds: for each metric the weighted sum; last, the weights.
 
-    Each is LIMBS integers (losses.py), so that no scale has to be agreed on.
+    `held_out`: of the rows that it keeps out of training, instead of those in it. Each is LIMBS integers (losses.py),
+    so that no scale has to be agreed on.
     """
 
     TAG = "losses"
@@ -174,6 +175,7 @@ class MetricTask(Message, frozen=True, forbid_unknown_fields=True):
 
     round: int
     metrics: list[str]
+    held_out: bool = False
 
     def entries(self) -> int:
         """Length of the vector."""

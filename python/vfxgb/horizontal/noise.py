@@ -4,18 +4,27 @@ The noise for a task follows from a secret seed of the user and the task's bytes
 answer, so that a call that is tried again releases nothing more. Every other question is a release of its own. A user
 answers as many of each kind as the plan has, and no row of it is in more of them than the plan says: levels of a tree
 are asked for in order, and at one level its nodes share no row.
+
+Seed and memory are kept in a file, where there is one: with another seed a user that was started again would answer the
+same questions with other noise, and each answer would be a release that nobody has planned.
 """
 
 import hashlib
+from pathlib import Path
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from vfxgb.dp.distributed import noise_key
-from vfxgb.errors import MessageError
+from vfxgb.dp.distributed import SEED_BYTES, new_seed, noise_key
+from vfxgb.errors import FormatError, MessageError
+from vfxgb.files import write_atomically
 from vfxgb.horizontal.messages import CellTask, CountTask, HessianTask, LevelTask, StartTask, Task, TreeTask
 from vfxgb.horizontal.privacy import GRID_BITS, Kind, PrivacyPlan
 from vfxgb.transport.messages import Bulk
+
+FORMAT = "vfxgb noise of a user"
+VERSION = 1
 
 
 def kind_of(task: Task, plan: PrivacyPlan) -> Kind | None:
@@ -33,18 +42,42 @@ def kind_of(task: Task, plan: PrivacyPlan) -> Kind | None:
     return None
 
 
-class UserNoise:
-    """The noise of user `name` in one run. `seed`: 32 secret bytes of this user and run."""
+class _Answered(msgspec.Struct, forbid_unknown_fields=True):
+    """What a user has answered in a run, and the secret that its noise comes from.
 
-    def __init__(self, name: str, plan: PrivacyPlan, seed: bytes) -> None:
+    `tasks`: digests. `depths`: of the round under way, how many levels of a tree were applied when its sums were last
+    asked for.
+    """
+
+    seed: bytes
+    format: str = FORMAT
+    version: int = VERSION
+    tasks: set[str] = set()
+    cell_calls: int = 0
+    round: int = -1
+    depths: dict[int, int] = {}
+
+
+class UserNoise:
+    """The noise of user `name` in one run.
+
+    `seed`: 32 secret bytes of this user and run; None draws them. `file`: where they are kept with what was answered,
+    for a process that is started again within the run; None: in this process. Raises FormatError for a damaged file.
+    """
+
+    def __init__(self, name: str, plan: PrivacyPlan, seed: bytes | None = None, file: Path | None = None) -> None:
         self._name = name
         self._plan = plan
-        self._seed = seed
-        self._answered: set[bytes] = set()
-        self._cell_calls = 0
-        # Of the round under way: how many levels of a tree were applied when its sums were last asked for.
-        self._round = -1
-        self._depths: dict[int, int] = {}
+        self._file = file
+        self._state = _Answered(new_seed() if seed is None else seed)
+        if file is None or not file.exists():
+            return
+        try:
+            self._state = msgspec.json.decode(file.read_bytes(), type=_Answered)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise _damaged(file, str(error)) from None
+        if len(self._state.seed) != SEED_BYTES or (self._state.format, self._state.version) != (FORMAT, VERSION):
+            raise _damaged(file, "it is no such memory of this version")
 
     def admit(self, data: Bulk, task: Task) -> Kind:
         """Which release the task in `data` is. Raises MessageError for one that is not planned.
@@ -59,27 +92,30 @@ class UserNoise:
                 f"{self._name}: asked for {task.TAG!r}, for which this run has planned no noise, wanted one of "
                 f"{', '.join(plan.releases)}"
             )
-        digest = hashlib.sha256(data).digest()
-        if digest not in self._answered:
+        digest = hashlib.sha256(data).hexdigest()
+        if digest not in self._state.tasks:
             self._check(kind, task)
-            self._answered.add(digest)
+            self._state.tasks.add(digest)
+            # Before anything that depends on it leaves.
+            if self._file is not None:
+                write_atomically(self._file, msgspec.json.encode(self._state))
         return kind
 
     def add(self, data: Bulk, kind: Kind, vector: NDArray[np.int64]) -> NDArray[np.int64]:
         """The exact vector of a task that was admitted, with this user's noise."""
         if kind in ("count", "cells"):
             vector = vector << GRID_BITS
-        noise: NDArray[np.int64] = self._plan.noise(kind).draw(len(vector), noise_key(self._seed, bytes(data)))
+        noise: NDArray[np.int64] = self._plan.noise(kind).draw(len(vector), noise_key(self._state.seed, bytes(data)))
         noise += vector
         return noise
 
     def _check(self, kind: Kind, task: Task) -> None:
         what = f"{self._name}, adding noise"
         if isinstance(task, CellTask):
-            self._cell_calls += 1
-            if self._cell_calls > self._plan.settings.cut_calls:
+            self._state.cell_calls += 1
+            if self._state.cell_calls > self._plan.settings.cut_calls:
                 raise MessageError(
-                    f"{what}: asked to count cells {self._cell_calls} times, wanted at most "
+                    f"{what}: asked to count cells {self._state.cell_calls} times, wanted at most "
                     f"{self._plan.settings.cut_calls}"
                 )
         elif isinstance(task, StartTask):
@@ -91,8 +127,8 @@ class UserNoise:
                 )
         elif isinstance(task, LevelTask):
             self._check_grid(what, task.exponent, task.bits)
-            if task.round != self._round:
-                self._round, self._depths = task.round, {}
+            if task.round != self._state.round:
+                self._state.round, self._state.depths = task.round, {}
             for tree in task.trees:
                 self._check_tree(what, kind, task, tree)
 
@@ -102,12 +138,12 @@ class UserNoise:
 
     def _check_tree(self, what: str, kind: Kind, task: LevelTask, tree: TreeTask) -> None:
         depth = len(tree.levels)
-        if depth != task.depth or depth < self._depths.get(tree.tree, 0):
+        if depth != task.depth or depth < self._state.depths.get(tree.tree, 0):
             raise MessageError(
                 f"{what}: found {depth} levels of tree {tree.tree} at depth {task.depth}, wanted as many, and no level "
                 "that is behind already: the rows of its nodes could be in a sum twice"
             )
-        self._depths[tree.tree] = depth
+        self._state.depths[tree.tree] = depth
         n_features = self._plan.n_features
         asked = n_features
         if len(tree.features):
@@ -115,3 +151,10 @@ class UserNoise:
         most = 0 if kind == "leaves" else self._plan.tree_features
         if asked > most:
             raise MessageError(f"{what}: asked for {asked} features of tree {tree.tree}, wanted at most {most}")
+
+
+def _damaged(file: Path, reason: str) -> FormatError:
+    return FormatError(
+        f"reading the noise of this user {str(file)!r}: {reason}; without it this user takes no part in the run, "
+        "because other noise for questions that were answered would cost more than was planned"
+    )

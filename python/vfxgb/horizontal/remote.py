@@ -1,8 +1,9 @@
 """A real user: it dials the server, answers what an honest server may ask, and comes back when the connection is lost.
 
-What the user knows of a run (its keys, its margins) lives in this process. A process that was killed cannot take part
-in the same run again: the others hold keys that are gone. What it has signed is kept in a file all the same, so that a
-server that would let it in again gets nothing more.
+What the user knows of a run (its keys, its margins) lives in this process. One that was killed is started again with
+nothing of it: it is told all trees once more, and all users agree on new keys. What it has signed, what it was asked
+and what it was told are kept in files, so that a server gains nothing from a user that begins again: it refuses what
+it would have refused before, and other trees than it was told before.
 """
 
 import time
@@ -72,7 +73,8 @@ class UserSide:
     an invitation that says otherwise is declined. `accept`: raises ConsentError for an invitation beyond consent.
     `dial`: a new link to the server; raises PeerError. `reach_seconds`: how long to try, at first and after a loss.
     `observer`: told of every message. `said`: told what happens, in plain words. `allows`: how far the server may go.
-    `memory`: run -> the file that keeps which sets of users were signed in it; None: this process remembers them.
+    `memory`: run -> the files that keep what was signed and asked in it; None: this process remembers it. `rejoin`: the
+    run in which an earlier process of this user took part and that may still go on.
     """
 
     party: str
@@ -89,7 +91,17 @@ class UserSide:
     observer: Observer | None = None
     said: Callable[[str], None] = lambda text: None  # noqa: ARG005 - nobody listens
     allows: UserAllows = field(default_factory=UserAllows)
-    memory: Callable[[bytes], Path] | None = None
+    memory: Callable[[bytes], "UserMemory"] | None = None
+    rejoin: bytes = b""
+
+
+@dataclass(frozen=True)
+class UserMemory:
+    """Where a user keeps what it has `signed` in a run (secagg/guard.py) and was `asked` (guard.py), and its `noise`."""
+
+    signed: Path
+    asked: Path
+    noise: Path
 
 
 @dataclass(frozen=True)
@@ -113,10 +125,19 @@ def take_part(side: UserSide) -> UserOutcome:
     the user away, stops the run or is gone.
     """
     taking: _Part | None = None
+    rejoin = side.rejoin
     while True:
         channel = _reach(side, taking)
         try:
-            invitation = _meet(side, channel, b"" if taking is None else taking.invitation.run)
+            try:
+                invitation = _meet(side, channel, rejoin if taking is None else taking.invitation.run, taking is None)
+            except _Elsewhere as error:
+                if not rejoin if taking is None else taking.heard:
+                    raise PeerError(str(error)) from None
+                side.said(f"the run it knows of is over: {error}")
+                taking, rejoin = None, b""
+                channel.close()
+                continue
             if taking is None:
                 taking = _begin(side, channel, invitation)
             channel.send(Accepts())
@@ -134,26 +155,40 @@ def take_part(side: UserSide) -> UserOutcome:
             raise
 
 
+class _Elsewhere(Exception):  # noqa: N818 - a signal within this module
+    """The server does not let this user into the run it asked for."""
+
+
 class _Part:
     """A user in a run, with what it knows."""
 
     def __init__(self, side: UserSide, invitation: Invites) -> None:
         self.invitation = invitation
         self.rounds = 0
+        # Whether the run has begun for this user: then it cannot be in another one.
+        self.heard = False
         spec = aggregator_by_name(side.aggregator)
         params = _train_params(side.party, invitation)
         objective = make_objective(params)
         labels = objective.check_labels(side.rows.labels, side.party)
         plan = _privacy_plan(side, invitation, params)
         limits = TaskLimits.of(params, invitation.quantile_bits, invitation.ranges, plan is not None)
-        settings = UserSettings(objective, params.subsample, params.random_state, side.threads, limits, plan)
+        if not 0.0 <= invitation.holdout < 1.0:
+            raise MessageError(
+                f"{side.party} reading the invitation: found holdout={invitation.holdout}, wanted 0 to 1"
+            )
+        settings = UserSettings(
+            objective, params.subsample, params.random_state, side.threads, limits, plan, invitation.holdout
+        )
+        memory = None if side.memory is None else side.memory(invitation.run)
         self._guard = SetGuard(
             _guard_rules(side, invitation, limits, objective.n_outputs),
             topic_of,
-            None if side.memory is None else side.memory(invitation.run),
+            None if memory is None else memory.signed,
         )
         rows: Float32Array = side.rows.X[:, [side.columns.index(name) for name in invitation.columns]]
-        self._user = User(invitation.number, rows, labels, side.rows.weights, settings)
+        files = (None, None) if memory is None else (memory.asked, memory.noise)
+        self._user = User(invitation.number, rows, labels, side.rows.weights, settings, *files)
         self._role = spec.user(
             UserContext(
                 run=invitation.run,
@@ -178,6 +213,7 @@ class _Part:
             _send(channel, self._answer(message, said))
 
     def _answer(self, message: Message, said: Callable[[str], None]) -> Message:
+        self.heard = True
         try:
             if isinstance(message, Plan | Trees):
                 received = self._user.read_with(self._guard, message)
@@ -207,15 +243,15 @@ def _reach(side: UserSide, taking: "_Part | None") -> Channel:
             return Channel(side.party, link.peer, link, catalogue_of(spec), link.session, side.observer)
 
 
-def _meet(side: UserSide, channel: Channel, run: bytes) -> Invites:
-    _send(channel, Arrives(version=__version__, run=run))
+def _meet(side: UserSide, channel: Channel, run: bytes, anew: bool) -> Invites:
+    _send(channel, Arrives(version=__version__, run=run, anew=anew))
     answer = _receive(channel)
     if isinstance(answer, TurnsAway):
-        raise PeerError(f"{side.party} joining a run: the server turned it away: {answer.reason[:MAX_REASON]}")
+        raise _Elsewhere(f"{side.party} joining a run: the server turned it away: {answer.reason[:MAX_REASON]}")
     if not isinstance(answer, Invites):
         raise MessageError(f"{side.party} joining a run: found message {answer.TAG!r}, wanted {Invites.TAG!r}")
     if run and answer.run != run:
-        raise PeerError(f"{side.party}: the server has begun another run; start again to take part in it")
+        raise _Elsewhere(f"{side.party}: the server has begun another run; start again to take part in it")
     return answer
 
 

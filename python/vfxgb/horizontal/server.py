@@ -47,7 +47,7 @@ from vfxgb.tree.columns import pack_bits
 
 SERVER = "server"
 # The name under which the metrics of users' rows are found.
-TRAIN = "train"
+TRAIN, HELD_OUT = "train", "holdout"
 
 
 class Server:
@@ -62,7 +62,7 @@ class Server:
         self._threads = threads
         self._objective = make_objective(params)
         self._metrics = make_metrics(params.eval_metric, self._objective.default_metric)
-        self._summed_metrics = summable(self._metrics) if job.eval_users else ()
+        self._summed_metrics = summable(self._metrics) if job.eval_users or job.holdout else ()
         self._eval_labels = self._objective.check_labels(job.evals.labels, SERVER)
         # Else every |g| and h is at most 1, which needs no asking.
         self._asks_scale = job.weighted or not self._objective.unit_gradients
@@ -209,18 +209,21 @@ class Server:
         self._trees += shapes
 
     def _evaluate(self, state: TrainingState) -> None:
-        if self._summed_metrics:
-            self._evaluate_users(state)
+        if self._job.eval_users:
+            self._evaluate_users(state, TRAIN)
+        if self._job.holdout:
+            self._evaluate_users(state, HELD_OUT)
         with self._calls.timings.phase("evaluate"):
             evaluate(state.evals_log, self._job.evals.sets, self._objective, self._metrics, self._eval_rows)
 
-    def _evaluate_users(self, state: TrainingState) -> None:
-        """The metrics of the users' rows, as far as they are sums; NaN for a round in which too few users were left."""
-        of_users = state.evals_log.setdefault(TRAIN, {})
+    def _evaluate_users(self, state: TrainingState, which: str) -> None:
+        """The metrics of users' rows, as far as they are sums; NaN for a round in which too few users were left."""
+        of_users = state.evals_log.setdefault(which, {})
         names = [metric.name for metric in self._summed_metrics]
         self._calls.clock.depth = self._params.max_depth
         try:
-            sums = self._calls.sum(MetricTask(round=self.n_rounds, metrics=names), needed=False).sums
+            task = MetricTask(round=self.n_rounds, metrics=names, held_out=which == HELD_OUT)
+            sums = self._calls.sum(task, needed=False).sums
         except AggregationError:
             for name in names:
                 of_users.setdefault(name, []).append(math.nan)

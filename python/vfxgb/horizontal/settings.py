@@ -40,6 +40,13 @@ EvalUsers = Annotated[
     bool,
     Meta(description="The metrics are measured on the users' rows after every round, by sums over users."),
 ]
+Holdout = Annotated[
+    Annotated[float, Meta(ge=0, lt=1)],
+    Meta(
+        description="Each user keeps this share of its rows out of training; metrics are measured on them after every "
+        "round, by sums over users, and early stopping can watch them."
+    ),
+]
 QuantileBits = Annotated[
     int,
     Meta(

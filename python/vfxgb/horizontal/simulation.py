@@ -53,7 +53,12 @@ def fit_users(
         )
     objective = make_objective(params)
     settings = UserSettings(
-        objective, params.subsample, params.random_state, limits=job.limits(), privacy=job.privacy_plan(len(users))
+        objective,
+        params.subsample,
+        params.random_state,
+        limits=job.limits(),
+        privacy=job.privacy_plan(len(users)),
+        holdout=job.holdout,
     )
     people = [
         User(number, user.X, objective.check_labels(user.labels, f"user {number}"), user.weights, settings)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from vfxgb.errors import AggregationError
 from vfxgb.horizontal.calls import PUBLISH, Calls, Clock, give_up
 from vfxgb.horizontal.job import Job
+from vfxgb.horizontal.journal import Journal
 from vfxgb.horizontal.private_sums import PrivateSums
 from vfxgb.horizontal.server import Server
 from vfxgb.horizontal.transcript import UsersTranscript
@@ -65,7 +66,7 @@ class UsersResult:
 
     `traffic` is that of all users together, as the server counts it. `timings` are the server's own;
     `.parties["users"]` holds the seconds of all users per stage, where they are known. `margins`, float64, belong to
-    the eval rows. `rows` counts those of all users together.
+    the eval rows. `rows` counts those of all users together; `users` are those of the last sum.
     """
 
     share: ActiveShare
@@ -77,6 +78,7 @@ class UsersResult:
     best_score: float | None
     margins: NDArray[np.float64]
     rows: int
+    users: tuple[int, ...] = ()
     failure: BaseException | None = None
 
 
@@ -91,8 +93,9 @@ def lead_users(
     callbacks: Sequence[TrainingCallback],
     again: Callable[[float, bool], bool] = give_up,
     note: Callable[[int, str], None] = lambda user, what: None,  # noqa: ARG005 - nobody listens
+    journal: Journal | None = None,
 ) -> UsersResult:
-    """Train with the users behind `exchange`. `again`, `note`: see Calls.
+    """Train with the users behind `exchange`. `again`, `note`, `journal`: see Calls.
 
     A run that fails after its first round (too few users left, Ctrl-C, an error of a callback) returns what it has,
     with the failure; before, the failure is raised.
@@ -101,7 +104,9 @@ def lead_users(
     watch.timings, watch.costs = timings, exchange.costs
     plan = job.privacy_plan(n_users)
     private = None if plan is None else PrivateSums(plan, job.read_aggregator()[0], n_users)
-    calls = Calls(role, exchange, watch.clock, ledger, n_users, timings, job, again, note, private, watch.transcript)
+    calls = Calls(
+        role, exchange, watch.clock, ledger, n_users, timings, job, again, note, private, watch.transcript, journal
+    )
     # Who has not read what was published cannot make a vector.
     exchange.leave_out(lambda stage, user: stage != PUBLISH and not (calls.knows_all(user) and calls.asks(user)))
     server = watch.server = Server(run.hex(), job, calls, resolve_threads(params.n_jobs))
@@ -129,6 +134,7 @@ def lead_users(
         best_score=state.best_score,
         margins=server.margins.astype(np.float64),
         rows=server.n_rows,
+        users=calls.latest,
         failure=failure,
     )
 

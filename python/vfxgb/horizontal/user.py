@@ -6,12 +6,12 @@ was published meanwhile before it takes part again.
 """
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb import _native
-from vfxgb.dp.distributed import new_seed
 from vfxgb.errors import MessageError, ParameterError
 from vfxgb.horizontal.guard import TaskGuard, TaskLimits
 from vfxgb.horizontal.losses import to_limbs
@@ -52,7 +52,8 @@ MAX_ENTRIES = BULK_BYTES // 8
 class UserSettings:
     """What the users of a run agree on before it: the loss, how rows are sampled, how much the server may ask.
 
-    `privacy`: how much noise every sum has; None where sums have none.
+    `privacy`: how much noise every sum has; None where sums have none. `holdout`: the share of its rows that each user
+    keeps out of training, to measure metrics on them.
     """
 
     objective: Objective
@@ -61,10 +62,15 @@ class UserSettings:
     threads: int = 1
     limits: TaskLimits = field(default_factory=TaskLimits)
     privacy: PrivacyPlan | None = None
+    holdout: float = 0.0
 
 
 class User:
-    """User `number` with rows X float32[n, F] (NaN is missing), labels float32[n] and weights float32[n] or None."""
+    """User `number` with rows X float32[n, F] (NaN is missing), labels float32[n] and weights float32[n] or None.
+
+    `asked_file`, `noise_file`: of its TaskGuard and of its noise, for a user that may be started again; None: this
+    process remembers.
+    """
 
     def __init__(
         self,
@@ -73,8 +79,17 @@ class User:
         labels: Float32Array,
         weights: Float32Array | None,
         settings: UserSettings,
+        asked_file: Path | None = None,
+        noise_file: Path | None = None,
     ) -> None:
         self._number, self._name = number, f"user {number}"
+        held = _held_out(len(X), number, settings)
+        # Rows that are measured and not trained on: as they came, then in bins.
+        self._held_X: Float32Array | None = X[held]
+        self._held_rows: BinnedRows | None = None
+        self._held_labels, self._held_weights = labels[held], None if weights is None else weights[held]
+        if held.any():
+            X, labels, weights = X[~held], labels[~held], None if weights is None else weights[~held]
         # Raw values are for the search of cut points only.
         self._X: Float32Array | None = X
         self._keys: NDArray[np.uint64] | None = None
@@ -83,8 +98,9 @@ class User:
         self._weights = weights
         self._settings = settings
         self._objective, self._threads = settings.objective, settings.threads
-        self._guard = TaskGuard(self._name, settings.limits)
-        self._noise = None if settings.privacy is None else UserNoise(self._name, settings.privacy, new_seed())
+        self._guard = TaskGuard(self._name, settings.limits, asked_file)
+        plan = settings.privacy
+        self._noise = None if plan is None else UserNoise(self._name, plan, file=noise_file)
         self._rounds = -1
         self._rows: BinnedRows | None = None
         self._has_missing: NDArray[np.bool_] = np.zeros(self._n_features, dtype=np.bool_)
@@ -116,7 +132,7 @@ class User:
         before = self._rounds
         received = self.read(message)
         if isinstance(message, Trees) and self._rounds > before and message.changes_gradients():
-            guard.next_phase()
+            guard.next_phase(self._rounds)
         return received
 
     def vector(self, data: memoryview) -> NDArray[np.int64]:
@@ -179,6 +195,7 @@ class User:
 
     def _read_plan(self, plan: Plan) -> None:
         what = f"{self._name}, reading the plan"
+        self._guard.check_published(0, plan)
         X = self._raw("reading the plan")
         n_cuts = unpack_array(plan.n_cuts, np.int32, (self._n_features,), what)
         if (n_cuts < 0).any():
@@ -186,22 +203,32 @@ class User:
         cuts = unpack_array(plan.cuts, np.float32, (int(n_cuts.sum(dtype=np.int64)),), what)
         start = unpack_array(plan.start, np.float64, (self._objective.n_outputs,), what)
         self._has_missing = unpack_bits(plan.has_missing, self._n_features, what)
+        assert self._held_X is not None  # noqa: S101 - it goes when the plan was read
+        by_column = np.split(cuts, np.cumsum(n_cuts)[:-1])
         try:
-            self._rows = BinnedRows(X, np.split(cuts, np.cumsum(n_cuts)[:-1]), start, self._name, self._threads)
+            self._rows = BinnedRows(X, by_column, start, self._name, self._threads)
+            self._held_rows = BinnedRows(self._held_X, by_column, start, self._name, self._threads)
         except ValueError as error:
             raise MessageError(f"{what}: {error}") from None
-        self._X = self._keys = None
+        self._X = self._keys = self._held_X = None
         self._rounds = 0
+        self._guard.published(0, plan)
 
     def _read_trees(self, message: Trees) -> None:
         rows = self._binned(message.round, "reading trees")
-        self._guard.next_round(self._rounds + 1)
+        self._guard.check_published(self._rounds + 1, message)
         if not rows.begun:
             rows.begin(None)
-        rows.finish([(tree.levels, tree.values) for tree in message.trees])
+        trees = [(tree.levels, tree.values) for tree in message.trees]
+        rows.finish(trees)
+        if len(self._held_labels):
+            assert self._held_rows is not None  # noqa: S101 - they came with the others
+            self._held_rows.begin(None)
+            self._held_rows.finish(trees)
         self._gradients = self._fixed = None
         self._pairs = {}
         self._rounds += 1
+        self._guard.published(self._rounds, message)
 
     def _binned(self, round_index: int, what: str) -> BinnedRows:
         if self._rows is None or round_index != self._rounds:
@@ -235,12 +262,15 @@ class User:
         return _vote(self._objective.gradient_scale(g, h) if g.any() or h.any() else 0.0)
 
     def _losses(self, task: MetricTask) -> NDArray[np.int64]:
-        """Weighted sums of the losses of all rows, and the sum of weights."""
+        """Weighted sums of the losses of rows, and the sum of weights."""
         what = f"{self._name}, summing losses"
-        rows = self._binned(task.round, "summing losses")
+        rows, own_labels, own_weights = self._binned(task.round, "summing losses"), self._labels, self._weights
+        if task.held_out:
+            assert self._held_rows is not None  # noqa: S101 - _binned has found the others
+            rows, own_labels, own_weights = self._held_rows, self._held_labels, self._held_weights
         losses = {name: metric.loss for name in task.metrics if (metric := METRICS.get(name)) is not None}
-        labels, predictions = self._labels.astype(np.float64), self._objective.transform(rows.margins)
-        weights = np.ones(self._n) if self._weights is None else self._weights.astype(np.float64)
+        labels, predictions = own_labels.astype(np.float64), self._objective.transform(rows.margins)
+        weights = np.ones(len(labels)) if own_weights is None else own_weights.astype(np.float64)
         sums = []
         for name in task.metrics:
             loss = losses.get(name)
@@ -339,6 +369,12 @@ class User:
                 f"float32 and 0 to {MAX_FRACTION_BITS} bits"
             )
         return FixedPoint(bits, 2.0**exponent)
+
+
+def _held_out(n_rows: int, number: int, settings: UserSettings) -> NDArray[np.bool_]:
+    """Which rows a user keeps out of training, drawn by itself: bool[n_rows]."""
+    words = random_words(settings.random_state, n_rows, "held out", number)
+    return (words >> np.uint64(11)).astype(np.float64) * 2.0**-53 < settings.holdout
 
 
 def _vote(magnitude: float) -> NDArray[np.int64]:

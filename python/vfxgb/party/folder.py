@@ -12,9 +12,12 @@
       share.json                    this party's share of the model
       draft.json                    while a run goes on: the active party's or server's share as it stood a moment ago
       signed.json                   at a user: which sets of users it has signed for (vfxgb.secagg.guard)
+      asked.json                    at a user: what it was asked and told (vfxgb.horizontal.guard)
+      noise.json                    at a user: the secret that its noise comes from, and for what (vfxgb.horizontal.noise)
       rows.bin                      which rows take part, in the agreed order (rows.py)
       checkpoint.bin                the state after the last finished round (vfxgb.train.checkpoint); the active party's
-                                    goes when the run has finished, a passive party's stays: it may have to seal again
+                                    goes when the run has finished, a passive party's stays: it may have to seal again;
+                                    at the server of users: what it was told so far (vfxgb.horizontal.journal)
       *.sealed                      private keys, if the configuration says how to seal them; go with the checkpoint
       lock                          held by the active party that trains it
 
@@ -59,6 +62,8 @@ class RunFolder:
         self.share_file = path / "share.json"
         self.draft_file = path / "draft.json"
         self.signed_file = path / "signed.json"
+        self.asked_file = path / "asked.json"
+        self.noise_file = path / "noise.json"
         self.rows_file = path / "rows.bin"
         self.lock_file = path / "lock"
         self.checkpoint_file = path / "checkpoint.bin"
@@ -200,6 +205,11 @@ class PartyFolder:
     def unfinished(self) -> list[RunFolder]:
         """List the runs of an active party that can be resumed, the latest first."""
         return [folder for folder in self.runs() if folder.checkpoint_file.exists() and not folder.share_file.exists()]
+
+    def left_by_user(self) -> str:
+        """Return the latest run of a user whose process ended in the middle of it; empty if there is none."""
+        left = [path for path in (self.path / "runs").glob("[!.]*") if not RunFolder(path).run_file.exists()]
+        return max(left, key=lambda folder: folder.stat().st_mtime).name if left else ""
 
     def count_unfinished(self, peer: str) -> int:
         """Count the run folders without a model that `peer` has made at this passive party.

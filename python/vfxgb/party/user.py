@@ -11,12 +11,13 @@ from vfxgb.errors import ConsentError, FormatError, MessageError, ShareMismatchE
 from vfxgb.files import write_atomically
 from vfxgb.horizontal.directory import read_identity, read_users
 from vfxgb.horizontal.handshake import Invites
-from vfxgb.horizontal.remote import UserAllows, UserOutcome, UserSide, take_part
+from vfxgb.horizontal.remote import UserAllows, UserMemory, UserOutcome, UserSide, take_part
 from vfxgb.horizontal.simulation import UserRows
 from vfxgb.model.file import load_share
+from vfxgb.model.shares import ActiveShare
 from vfxgb.party.config import PartyConfig
 from vfxgb.party.consent import Consent
-from vfxgb.party.folder import PartyFolder
+from vfxgb.party.folder import PartyFolder, RunFolder
 from vfxgb.party.logs import Log, Tell, say_nothing
 from vfxgb.party.record import RunRecord, TrafficRecord, now
 from vfxgb.party.session import Network, need_role
@@ -76,7 +77,7 @@ class UserParty:
         kept = PartyFolder(self.config.folder).make().run(outcome.run.hex()).make()
         record = self._record(outcome, ledger, kept.share_file, started, time.perf_counter() - start)
         write_atomically(kept.share_file, outcome.model)
-        self._check_model(kept.share_file, record.run)
+        record = msgspec.structs.replace(record, rounds=self._check_model(kept.share_file, record.run))
         record = kept.end(record, ledger, None)
         self._log.info("trained", run=record.run, rounds=record.rounds, seconds=round(record.seconds, 2))
         self._tell(f"the model is in {kept.share_file}")
@@ -106,20 +107,22 @@ class UserParty:
                 self._users.epsilon,
                 self._users.delta,
             ),
-            memory=lambda run: folder.run(run.hex()).make().signed_file,
+            memory=lambda run: _memory_in(folder.run(run.hex()).make()),
+            rejoin=bytes.fromhex(folder.left_by_user()),
         )
 
-    def _check_model(self, file: Path, run: str) -> None:
-        """Raise MessageError, and leave no file, unless it is a model of this run."""
+    def _check_model(self, file: Path, run: str) -> int:
+        """Count the rounds of the model. Raises MessageError, and leaves no file, unless it is one of this run."""
         where = f"{self.config.party} reading the model that the server sent"
         try:
             share = load_share(file)
         except (FormatError, ShareMismatchError) as error:
             file.unlink()
             raise MessageError(f"{where}: {error}") from None
-        if share.run != run:
+        if share.run != run or not isinstance(share, ActiveShare):
             file.unlink()
             raise MessageError(f"{where}: it is of run {share.run}")
+        return share.n_rounds
 
     def _record(self, outcome: UserOutcome, ledger: Ledger, file: Path, started: float, seconds: float) -> RunRecord:
         own, server = self.config.party, self._server.party
@@ -178,6 +181,10 @@ class UserParty:
                 f"{self.config.party} does not agree to aggregator {self._spec.name!r}, which shows its sums to the "
                 "server; wanted insecure = true in its consent for that"
             )
+
+
+def _memory_in(folder: RunFolder) -> UserMemory:
+    return UserMemory(folder.signed_file, folder.asked_file, folder.noise_file)
 
 
 def _number(params: dict[str, Any], name: str) -> int:

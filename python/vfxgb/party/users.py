@@ -24,6 +24,7 @@ from vfxgb.horizontal.settings import (
     EvalUsers,
     FineCells,
     HideAmong,
+    Holdout,
     QuantileBits,
     UsersPerRound,
 )
@@ -74,6 +75,7 @@ class ServerSection(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     hide_among: HideAmong = None
     compare: CompareOver = "tree"
     eval_users: EvalUsers = False
+    holdout: Holdout = 0.0
     epsilon: Epsilon = None
     delta: Delta = PrivacyChoice.delta
     dp_splits: DpSplits = PrivacyChoice.splits

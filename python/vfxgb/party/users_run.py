@@ -37,7 +37,8 @@ class UsersRun(TrainingCallback):
         self._pace = Pace()
         self._start = time.perf_counter() - (now() - started)
         self._state: TrainingState | None = None
-        self._first = self._record(n_users, started)
+        earlier = folder.read().sessions if folder.run_file.exists() else 0
+        self._first = msgspec.structs.replace(self._record(n_users, started), sessions=earlier + 1)
         self._look = Look(folder, self._seen, watch.ledger)
         folder.write(self._first)
 
@@ -61,9 +62,9 @@ class UsersRun(TrainingCallback):
         if result is not None:
             save_share(result.share, self.folder.share_file)
             record = msgspec.structs.replace(record, rounds=result.share.n_rounds, model=self.folder.share_file.name)
-        # Users have forgotten their part of the run: it cannot be resumed.
         record = self.folder.end(record, self._watch.ledger, failure, None if failure is None else "failed")
-        self.folder.forget()
+        if failure is None:
+            self.folder.forget()
         return record
 
     def _save_draft(self) -> None:

@@ -1,12 +1,14 @@
 """The server of many users: `vfxgb train server.toml`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from vfxgb.errors import ConfigError
 from vfxgb.horizontal.directory import read_users
 from vfxgb.horizontal.job import CutRules, EvalRows, Job
+from vfxgb.horizontal.journal import Journal
 from vfxgb.horizontal.network import Deadlines, serve_users
 from vfxgb.horizontal.settings import REFUSED, check_missing, check_users_per_round, read_ranges
 from vfxgb.horizontal.training import UsersResult, Watch
@@ -24,14 +26,32 @@ from vfxgb.transport.network import Peer
 SESSIONS_OF_A_USER = 3
 
 
+@dataclass(frozen=True)
+class RunJournals:
+    """The journals of runs in the server's folder. `resumed`: the run that goes on, None for a new one."""
+
+    folder: PartyFolder
+    resumed: RunFolder | None
+
+    def earlier(self, settings: bytes) -> Journal | None:
+        """See vfxgb.horizontal.network.Journals."""
+        return None if self.resumed is None else Journal.read(self.resumed.checkpoint_file, settings)
+
+    def begin(self, run: bytes, settings: bytes) -> Journal:
+        """See vfxgb.horizontal.network.Journals."""
+        return Journal.begin(self.folder.run(run.hex()).make().checkpoint_file, run, settings)
+
+
 class UsersServer:
     """The server of one run. Construction reads and checks everything that needs no user.
+
+    `resume` says which run goes on, "latest" or the beginning of its id; None: a new one.
 
     `callbacks` and `begun`, which is told the run's folder when users are there, may be set before `run`. `tell` gets
     lines for people.
     """
 
-    def __init__(self, config: PartyConfig, log: Log, tell: Tell = say_nothing) -> None:
+    def __init__(self, config: PartyConfig, log: Log, tell: Tell = say_nothing, resume: str | None = None) -> None:
         need_role(config, "train", "server")
         self.config = config
         self.callbacks: Sequence[TrainingCallback] = ()
@@ -44,6 +64,27 @@ class UsersServer:
         self.job = self._read_job()
         self.job.least(len(self.directory.parties))
         self._running: UsersRun | None = None
+        self._resumed = None if resume is None else self._find(resume)
+
+    def _find(self, text: str) -> RunFolder:
+        """Find the run that goes on. Raises ConfigError, FormatError."""
+        folder = PartyFolder(self.config.folder).make().find(text)
+        if not folder.checkpoint_file.exists():
+            raise ConfigError(
+                f"resuming run {folder.run[:8]}: found no journal {str(folder.checkpoint_file)!r}, wanted a run that "
+                "has not finished; begin a new one"
+            )
+        return folder
+
+    @property
+    def run_id(self) -> str:
+        """The id of the run under way, empty before its users are there."""
+        return "" if self._running is None else self._running.folder.run
+
+    @property
+    def can_resume(self) -> bool:
+        """Whether the run that ended can go on."""
+        return self._running is not None and self._running.folder.checkpoint_file.exists()
 
     def describe(self) -> str:
         """Say what would be done, for --dry-run."""
@@ -98,6 +139,7 @@ class UsersServer:
 
         # A user that lost its connection may be there with a new one before the old one is given up.
         network = replace(self._network, peers=peers)
+        journals = RunJournals(folder, self._resumed)
         with network.listen(config.listen, SESSIONS_OF_A_USER * len(peers), self._log, SESSIONS_OF_A_USER) as listener:
             self._log.info("listening", address=listener.address, party=config.party)
             listening(listener.address)
@@ -111,6 +153,7 @@ class UsersServer:
                 callbacks,
                 begin,
                 lambda came: self._tell(f"{came} of {len(peers)} users are there"),
+                journals,
             )
 
     def _note(self, user: int, what: str) -> None:
@@ -144,6 +187,7 @@ class UsersServer:
             users.compare,
             users.eval_users,
             users.privacy(),
+            users.holdout,
         )
         job.privacy_plan(len(self.directory.parties))
         job.metric_names()

@@ -84,6 +84,15 @@ class Exchange(Protocol):
         Within one process, where a wrong reply is a mistake of the program, raises `error` instead.
         """
 
+    def present(self) -> frozenset[int]:
+        """Users that are there now."""
+
+    def newcomers(self) -> dict[int, bool]:
+        """Users that have come since this was asked last, and whether their memory of the run is empty.
+
+        It is empty at first, and where the user's process was started again.
+        """
+
 
 @dataclass(frozen=True)
 class Aggregate:
@@ -97,7 +106,10 @@ class ServerRole(Protocol):
     """The server's side of one run."""
 
     def set_up(self) -> tuple[int, ...]:
-        """Once, before the first call. Returns the users that took part and can be asked from now on, ascending."""
+        """Before the first call, and again where users were started anew: all keys are new then.
+
+        Returns the users that took part and can be asked from now on, ascending.
+        """
 
     def aggregate(
         self,
@@ -110,9 +122,9 @@ class ServerRole(Protocol):
         """The sum of the vectors int64[n_entries] that `users` make of `task`; every true sum lies in (-2**62, 2**62).
 
         `users`, `spares`: distinct ids of users that were set up; a spare takes the place of a user that drops out
-        before its vector is asked for. `accept`: called with the users whose vectors are there, before anything is
-        opened. Raises AggregationError when too few are left, and what `accept` raises; nothing is opened then, and a
-        later call may be tried.
+        before its vector is asked for. Users that were set up before, but not the last time, have dropped out.
+        `accept`: called with the users whose vectors are there, before anything is opened. Raises AggregationError when
+        too few are left, and what `accept` raises; nothing is opened then, and a later call may be tried.
         """
 
 
@@ -137,7 +149,10 @@ class Dealt:
 
 @dataclass(frozen=True)
 class ServerContext:
-    """What the server's role gets. `users`: all of them. `run`: 16 bytes, the same at every side and never reused."""
+    """What the server's role gets. `users`: all of them. `run`: 16 bytes, the same at every side and never reused.
+
+    `first_call`: calls have numbers above it, so that a server that was started again uses none a second time.
+    """
 
     run: bytes
     users: tuple[int, ...]
@@ -148,6 +163,7 @@ class ServerContext:
     timings: Timings
     public: bytes = b""
     secret: bytes = b""
+    first_call: int = 0
 
 
 @dataclass(frozen=True)

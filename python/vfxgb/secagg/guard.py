@@ -81,7 +81,10 @@ class _State(msgspec.Struct, forbid_unknown_fields=True):
     format: str = FORMAT
     version: int = VERSION
     calls: int = 0
+    # The last call this user masked a vector for, and how many rounds of trees it knew when the phase began.
+    last_call: int = 0
     phase: int = 0
+    rounds: int = 0
     topics: dict[str, _Topic] = {}
 
 
@@ -121,6 +124,16 @@ class SetGuard:
         """Sums this user has signed for."""
         return self._state.calls
 
+    @property
+    def last_call(self) -> int:
+        """The last call this user has masked a vector for, also before it was started again."""
+        return self._state.last_call
+
+    def begin(self, call: int) -> None:
+        """Before a vector is masked in a call: its number is not used again, also after this user was started again."""
+        self._state.last_call = max(call, self._state.last_call)
+        self._keep()
+
     def hear(self, step: str, task: Bulk, users: tuple[int, ...], threshold: int) -> None:
         """Before a vector is masked for `users`, of whom `threshold` have to sign. Raises MessageError to refuse."""
         if self.rules.hide_among <= NOT_COMPARED:
@@ -153,10 +166,14 @@ class SetGuard:
         state.calls += 1
         self._keep()
 
-    def next_phase(self) -> None:
-        """Sums asked for from now on cannot be compared with earlier ones: the trees between them are known."""
-        if self.rules.compare == "run":
+    def next_phase(self, rounds: int | None = None) -> None:
+        """Sums asked for from now on cannot be compared with earlier ones: the trees between them are known.
+
+        `rounds`: those known now. A user that was started again is told all trees again, which begin no phase.
+        """
+        if self.rules.compare == "run" or (rounds is not None and rounds <= self._state.rounds):
             return
+        self._state.rounds = rounds or 0
         self._state.phase += 1
         self._state.topics = {}
         self._keep()

@@ -12,7 +12,7 @@ users there are.
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
@@ -42,12 +42,13 @@ def unheard(user: int, what: str) -> None:
 
 @dataclass
 class Member:
-    """A connected user. `owed`: replies to requests of stages that have ended."""
+    """A connected user. `owed`: replies to requests of stages that have ended. `anew`: it knows nothing of the run."""
 
     user: int
     channel: Channel
     link: NetworkLink
     owed: int = 0
+    anew: bool = False
 
 
 class Door(Protocol):
@@ -77,6 +78,7 @@ class NetworkExchange:
     costs: dict[str, StageCost] = field(default_factory=dict)
     members: dict[int, Member] = field(default_factory=dict)
     _wrong: dict[int, int] = field(default_factory=dict)
+    _came: dict[int, bool] = field(default_factory=dict)
     _by_link: dict[NetworkLink, Member] = field(default_factory=dict)
     _selector: Selector = field(default_factory=Selector)
 
@@ -126,8 +128,19 @@ class NetworkExchange:
         for user in waiting:
             self.note(user, f"is late in stage {stage!r}: no answer for {LATE_SECONDS:g} s, at most {left:.0f} s more")
 
-    def gather(self, count: int, seconds: float, progress: Callable[[int], None]) -> None:
-        """Wait until `count` users are there or have declined, at most so long.
+    def present(self) -> frozenset[int]:
+        """See Exchange."""
+        self.admit()
+        return frozenset(self.members)
+
+    def newcomers(self) -> dict[int, bool]:
+        """See Exchange."""
+        self.admit()
+        came, self._came = self._came, {}
+        return came
+
+    def gather(self, wanted: Collection[int], seconds: float, progress: Callable[[int], None]) -> None:
+        """Wait until the `wanted` users are there or have declined, at most so long.
 
         `progress`: told how many are there, when it changes.
         """
@@ -138,7 +151,7 @@ class NetworkExchange:
             if len(self.members) != told:
                 told = len(self.members)
                 progress(told)
-            if told + len(self.door.declined) >= count or time.monotonic() >= deadline:
+            if self.door.declined.union(self.members).issuperset(wanted) or time.monotonic() >= deadline:
                 return
             time.sleep(GLANCE_SECONDS)
 
@@ -161,6 +174,7 @@ class NetworkExchange:
             if before is not None:
                 self._forget(before)
             self.members[member.user] = member
+            self._came[member.user] = member.anew or self._came.get(member.user, False)
             self._by_link[member.link] = member
             self._selector.add(member.link)
 

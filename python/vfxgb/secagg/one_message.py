@@ -36,7 +36,7 @@ class OneMessageServer(ABC):
 
     def __init__(self, context: ServerContext) -> None:
         self._context = context
-        self._call = 0
+        self._call = context.first_call
 
     @abstractmethod
     def _begin(self, task: bytes, n_entries: int, users: Sequence[int]) -> Message:

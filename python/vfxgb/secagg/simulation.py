@@ -57,7 +57,10 @@ class StageCost:
 
 @dataclass
 class Loopback:
-    """An Exchange within this process. `observer`: told of every message, as a channel tells the ledger."""
+    """An Exchange within this process. `observer`: told of every message, as a channel tells the ledger.
+
+    `came`: what `newcomers` is to say.
+    """
 
     run: bytes
     catalogue: Catalogue
@@ -65,6 +68,7 @@ class Loopback:
     absent: Absence = nobody
     observer: Observer | None = None
     costs: dict[str, StageCost] = field(default_factory=dict)
+    came: dict[int, bool] = field(default_factory=dict)
 
     def ask(self, stage: str, requests: Mapping[int, Message], reply: type[M]) -> Iterator[tuple[int, M]]:
         """See Exchange. A user's refusal is raised here, as it was raised there."""
@@ -112,6 +116,15 @@ class Loopback:
         """See Exchange: nobody else could have made it."""
         del stage, user
         raise error
+
+    def present(self) -> frozenset[int]:
+        """See Exchange."""
+        return frozenset(self.handlers)
+
+    def newcomers(self) -> dict[int, bool]:
+        """See Exchange."""
+        came, self.came = self.came, {}
+        return came
 
     def _size(self, message: Message, payload: bytes) -> int:
         return len(payload) + len(write_header(self.run, 0, len(payload), message.TAG))

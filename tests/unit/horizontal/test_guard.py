@@ -1,26 +1,31 @@
 """Which tasks a user refuses because the training it agreed to does not need them."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
 
-from vfxgb.errors import MessageError
+from vfxgb.errors import FormatError, MessageError
 from vfxgb.horizontal.guard import SUMS, TaskGuard, TaskLimits, most_calls, topic_of
 from vfxgb.horizontal.messages import (
     CellTask,
     CountTask,
     LevelTask,
     MetricTask,
+    Plan,
+    PublishedTree,
     ScaleTask,
     StartTask,
+    Trees,
     TreeTask,
     write_task,
 )
 from vfxgb.horizontal.quantiles import Asked, RangeCells, pack_cells
 from vfxgb.transport.messages import pack_array, pack_bytes
 
+TREES = Trees(round=0, trees=[])
 START = StartTask(n_sums=2, exponent=0, bits=10)
 RANGE = RangeCells(column=1, low=0.0, high=1.0, cells=16)
 SPLIT = pack_array(np.array([[0, 1, 0, 1, 1]], np.int32))
@@ -54,7 +59,7 @@ def test_each_question_once_unless_word_by_word() -> None:
         check(guard, task)
     with pytest.raises(MessageError, match="user 3: asked for 'start' a second time with other settings"):
         check(guard, msgspec.structs.replace(START, bits=11))
-    guard.next_round(1)
+    guard.published(1, TREES)
     check(guard, ScaleTask(round=1))
 
 
@@ -111,15 +116,15 @@ def test_nodes_once_and_not_too_deep() -> None:
         check(guard, twice)
     with pytest.raises(MessageError, match="nodes at depth 2 of tree 0, wanted less than 2"):
         check(guard, level([5], 2))
-    guard.next_round(1)
+    guard.published(1, TREES)
     check(guard, level([0], round=1))
 
 
 def test_rounds_end() -> None:
     guard = make(rounds=1)
-    guard.next_round(1)
+    guard.published(1, TREES)
     with pytest.raises(MessageError, match="trees of round 2, wanted at most 1 rounds"):
-        guard.next_round(2)
+        guard.check_published(2, TREES)
 
 
 def test_what_is_compared_with_what() -> None:
@@ -135,3 +140,38 @@ def test_how_many_sums_a_run_may_need() -> None:
     # Seven nodes of each of two trees, each in a call of its own, votes and losses; twice.
     assert most_calls(limits, 2) == 2 * (2 + 22 + 10 * (2 * 7 + 2))
     assert most_calls(TaskLimits(), 1) > 10**6
+
+
+def test_what_was_asked_outlives_the_process(tmp_path: Path) -> None:
+    """Attack: a user that was started again is asked for a node a second time, or told other trees first."""
+    file = tmp_path / "asked.json"
+    plan = Plan(*(pack_bytes(b"") for _ in range(4)))
+    other = Trees(round=0, trees=[PublishedTree(levels=[], values=pack_bytes(b"0123"))])
+    first = TaskGuard("user 3", TaskLimits(), file)
+    check(first, cells(0, 0, 8))
+    first.published(0, plan)
+    first.published(1, TREES)
+    check(first, level([0], round=1))
+    again = TaskGuard("user 3", TaskLimits(), file)
+    again.check_published(0, plan)
+    again.published(0, plan)
+    with pytest.raises(MessageError, match="found other trees of round 1 than it was told before it was started again"):
+        again.check_published(1, other)
+    with pytest.raises(MessageError, match="found another plan than it was told"):
+        again.check_published(0, msgspec.structs.replace(plan, start=pack_bytes(b"1")))
+    again.check_published(1, TREES)
+    again.published(1, TREES)
+    # What it was told again made it forget nothing.
+    with pytest.raises(MessageError, match="asked for node 0 of tree 0 a second time"):
+        check(again, level([0], round=1, n_entries=7))
+    with pytest.raises(MessageError, match="found cells of 0 bits of column 0, wanted 8"):
+        check(again, cells(0, 0, 7))
+    check(again, level([0], round=1))
+    again.published(2, TREES)
+    check(again, level([0], round=2))
+
+
+def test_a_damaged_memory(tmp_path: Path) -> None:
+    (tmp_path / "asked.json").write_text("{")
+    with pytest.raises(FormatError, match="without them this user takes no part in the run"):
+        TaskGuard("user 3", TaskLimits(), tmp_path / "asked.json")

@@ -1,6 +1,7 @@
 """Runs with differential privacy: what a row changes, what noise there is, what users refuse, what the ledger says."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 from vfxgb import FedXGBClassifier, FedXGBRegressor
 from vfxgb.dp import Accountant
-from vfxgb.errors import AggregationError, DpError, MessageError, NoGuaranteeError, ParameterError
+from vfxgb.errors import AggregationError, DpError, FormatError, MessageError, NoGuaranteeError, ParameterError
 from vfxgb.horizontal import user as user_module
 from vfxgb.horizontal.calls import Calls
 from vfxgb.horizontal.messages import (
@@ -279,6 +280,32 @@ def test_the_same_question_gets_the_same_noise() -> None:
     assert not np.array_equal(
         first, ask(UserNoise("user 4", plan_of(), bytes(31) + b"1"), CountTask(n_features=4, votes=False))
     )
+
+
+def test_a_user_that_is_started_again_has_the_noise_and_the_memory_of_before(tmp_path: Path) -> None:
+    file = tmp_path / "noise.json"
+    before = UserNoise("user 3", plan_of(), file=file)
+    answers = [ask(before, level(depth, depth)) for depth in (0, 1)]
+    after = UserNoise("user 3", plan_of(), file=file)
+    assert [np.array_equal(ask(after, level(depth, depth)), answers[depth]) for depth in (0, 1)] == [True, True]
+    with pytest.raises(MessageError, match="no level that is behind"):
+        ask(after, level(0, 0, n_entries=20))
+    assert file.stat().st_mode & 0o077 == 0
+    other = UserNoise("user 3", plan_of(), file=tmp_path / "other.json")
+    assert not np.array_equal(ask(other, level(0, 0)), answers[0])
+
+
+def test_a_damaged_memory_of_noise_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "noise.json"
+    ask(UserNoise("user 3", plan_of(), file=file), CountTask(n_features=4, votes=False))
+    for damaged in (
+        file.read_bytes()[:-3],
+        b"{}",
+        b'{"seed": "AAAA", "format": "vfxgb noise of a user", "version": 1}',
+    ):
+        file.write_bytes(damaged)
+        with pytest.raises(FormatError, match="without it this user takes no part in the run"):
+            UserNoise("user 3", plan_of(), file=file)
 
 
 REFUSED: dict[str, tuple[Callable[[UserNoise], Any], str]] = {

@@ -34,6 +34,7 @@ from vfxgb.secagg.double_mask.messages import (
 )
 from vfxgb.secagg.double_mask.modes import ServerMasking
 from vfxgb.secagg.double_mask.peers import key_statement
+from vfxgb.secagg.double_mask.relay import Relay, Requests
 from vfxgb.secagg.double_mask.server_call import ServerCall
 from vfxgb.secagg.double_mask.user import require_two_users
 from vfxgb.secagg.lists import pack_users
@@ -47,8 +48,9 @@ class DoubleMaskServer:
         require_two_users(context.params)
         self._context = context
         self._masking = masking(context)
-        self._calls = 0
+        self._calls = context.first_call
         self._ready: frozenset[int] = frozenset()
+        self._were_ready: frozenset[int] = frozenset()
 
     def set_up(self) -> tuple[int, ...]:
         """See ServerRole: three questions, for the keys, for ciphertexts to all keys, and whether these opened."""
@@ -69,7 +71,8 @@ class DoubleMaskServer:
             keys=pack_bytes(b"".join(keys[user].key for user in users)),
             signatures=pack_bytes(b"".join(keys[user].signature for user in users)),
         )
-        requests = self._pass_on(users, directory)
+        sent = Relay(HYBRID_CIPHERTEXT_BYTES)
+        requests = self._pass_on(users, directory, sent)
         ready: list[int] = []
 
         def take_ready(user: int, answer: Ready) -> None:
@@ -80,14 +83,15 @@ class DoubleMaskServer:
             ready.append(user)
 
         collect(context.exchange, SETUP, requests, Ready, take_ready)
+        sent.close()
         require_users(SETUP, len(ready), len(context.users), context.params.min_users)
         self._ready = frozenset(ready)
+        self._were_ready |= self._ready
         return tuple(sorted(ready))
 
-    def _pass_on(self, users: Sequence[int], directory: KeyDirectory) -> dict[int, Message]:
+    def _pass_on(self, users: Sequence[int], directory: KeyDirectory, sent: Relay) -> Requests[Message]:
         """What each user that encapsulated for the others is sent of theirs."""
         context, position = self._context, {user: i for i, user in enumerate(users)}
-        sent: dict[int, memoryview] = {}
 
         def take(user: int, reply: OwnCiphertexts) -> None:
             above = len(users) - 1 - position[user]
@@ -97,17 +101,19 @@ class DoubleMaskServer:
                 (above, HYBRID_CIPHERTEXT_BYTES),
                 f"server, {SETUP}: the ciphertexts of user {user}",
             )
-            sent[user] = reply.ciphertexts
+            sent.add(user, reply.ciphertexts)
 
         phase = partial(context.timings.phase, SETUP)
         collect(context.exchange, SETUP, dict.fromkeys(users, directory), OwnCiphertexts, take, phase)
-        require_users(SETUP, len(sent), len(context.users), context.params.min_users)
-        requests: dict[int, Message] = {}
-        for user in sent:
-            below = sorted(other for other in sent if other < user)
-            rows = b"".join(_row(sent[other], position[user] - position[other] - 1) for other in below)
-            requests[user] = PeerCiphertexts(users=pack_users(below), ciphertexts=pack_bytes(rows))
-        return requests
+        senders = sent.senders
+        require_users(SETUP, len(senders), len(context.users), context.params.min_users)
+
+        def request(user: int) -> Message:
+            below = [other for other in senders if other < user]
+            rows = b"".join(sent.piece(other, position[user] - position[other] - 1) for other in below)
+            return PeerCiphertexts(users=pack_users(below), ciphertexts=pack_bytes(rows))
+
+        return Requests(senders, request)
 
     def aggregate(
         self,
@@ -122,7 +128,8 @@ class DoubleMaskServer:
         params = self._context.params
         threshold = threshold_of(params.threshold, len(users))
         wanted = max(threshold, params.min_users)
-        members, waiting = sorted(users), list(spares)
+        # Who was not there when keys were agreed on again is away.
+        members, waiting = (sorted(self._ready.intersection(users)), [user for user in spares if user in self._ready])
         while True:
             self._calls += 1
             call = ServerCall(self._context, self._masking, self._calls, threshold, wanted)
@@ -155,13 +162,9 @@ class DoubleMaskServer:
 
     def _check_users(self, users: Sequence[int], spares: Sequence[int]) -> None:
         everybody = [*users, *spares]
-        unknown = set(everybody) - self._ready
+        unknown = set(everybody) - self._were_ready
         if unknown or len(set(everybody)) < len(everybody):
             what = f"user {min(unknown)}, who was not set up" if unknown else "a user twice"
             raise AggregationError(
                 f"summing over users: found {what}, wanted distinct users among those that set_up() returned"
             )
-
-
-def _row(ciphertexts: memoryview, place: int) -> memoryview:
-    return ciphertexts[place * HYBRID_CIPHERTEXT_BYTES : (place + 1) * HYBRID_CIPHERTEXT_BYTES]

@@ -13,8 +13,10 @@ from functools import partial
 from typing import NoReturn, TypeAlias, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from vfxgb.crypto.key_agreement import KEY_BYTES, verify
+from vfxgb.crypto.key_agreement import KEY_BYTES, SEAL_BYTES, verify
+from vfxgb.crypto.key_batches import Rows, rows_of
 from vfxgb.errors import InvalidCiphertextError, MessageError, ShareError, SpoiledSumError
 from vfxgb.secagg.base import (
     JOIN,
@@ -44,22 +46,21 @@ from vfxgb.secagg.double_mask.messages import (
     UnmaskRequest,
 )
 from vfxgb.secagg.double_mask.modes import ServerMasking, VectorSum
+from vfxgb.secagg.double_mask.relay import Relay, Requests
 from vfxgb.secagg.double_mask.shares import (
     SEALED_BYTES,
     SHARE_BYTES,
     PairKeys,
-    Rows,
     commitment_to,
     kept_bytes,
     mask_key_of,
     open_kept,
-    pair_key,
-    pair_sign,
+    pair_keys,
     recover,
     vector_context,
 )
 from vfxgb.secagg.lists import Statement, pack_users, task_digest
-from vfxgb.transport.messages import Message, pack_array, pack_bytes, unpack_array
+from vfxgb.transport.messages import Message, pack_bytes, unpack_array
 
 OPEN = "open"
 
@@ -86,8 +87,8 @@ class ServerCall:
         self._keys: dict[int, MaskKey] = {}
         self._joined: tuple[int, ...] = ()
         self._shared: tuple[int, ...] = ()
-        self._sealed: Rows = np.empty((0, 0, SEALED_BYTES), np.uint8)
-        self._kept: dict[int, bytes] = {}
+        self._sealed = Relay(SEALED_BYTES)
+        self._kept = Relay(SEAL_BYTES)
 
     def join(self, users: Sequence[int], spares: list[int]) -> tuple[int, ...]:
         """Ask users, and for each that does not answer a spare, which is taken off `spares`. Returns U0."""
@@ -104,18 +105,14 @@ class ServerCall:
     def share(self) -> tuple[int, ...]:
         """Collect the sealed shares. Returns U1."""
         users = self._joined
-        position = {user: i for i, user in enumerate(users)}
-        # [receiver, sender]: what a receiver is sent lies together.
-        self._sealed = np.empty((len(users), len(users), SEALED_BYTES), np.uint8)
         request = ShareRequest(call=self._number, threshold=self._threshold, users=pack_users(users))
         shared: list[int] = []
 
         def take(user: int, reply: SealedShares, step: str) -> None:
-            i = position[user]
-            rows = unpack_array(reply.sealed, np.uint8, (len(users) - 1, SEALED_BYTES), step)
+            unpack_array(reply.sealed, np.uint8, (len(users) - 1, SEALED_BYTES), step)
             _require_size(reply.kept, kept_bytes(len(users)), step, "mask secrets")
-            self._sealed[:i, i], self._sealed[i + 1 :, i] = rows[:i], rows[i:]
-            self._kept[user] = bytes(reply.kept)
+            self._sealed.add(user, reply.sealed)
+            self._kept.add(user, reply.kept)
             shared.append(user)
 
         self._collect(SHARE, dict.fromkeys(users, request), SealedShares, take)
@@ -152,16 +149,18 @@ class ServerCall:
 
     def _collect_vectors(self, vectors: VectorSum, task: bytes, n_entries: int) -> tuple[int, ...]:
         users = self._shared
-        with self._context.timings.phase(MASK):
-            rows = np.searchsorted(self._joined, users)
-            names, contents = pack_users(users), pack_bytes(task)
-            requests = {}
-            for user, row in zip(users, rows, strict=True):
-                sealed = self._sealed[row, rows[rows != row]]
-                requests[user] = MaskRequest(
-                    call=self._number, n_entries=n_entries, users=names, sealed=pack_array(sealed), task=contents
-                )
-            self._sealed = self._sealed[:0]
+        names, contents = pack_users(users), pack_bytes(task)
+        position = {user: i for i, user in enumerate(self._joined)}
+
+        def request(user: int) -> MaskRequest:
+            with self._context.timings.phase(MASK):
+                i = position[user]
+                # Nobody seals anything for itself.
+                sealed = b"".join(self._sealed.piece(peer, i - (peer < user)) for peer in users if peer != user)
+            return MaskRequest(
+                call=self._number, n_entries=n_entries, users=names, sealed=pack_bytes(sealed), task=contents
+            )
+
         arrived: list[int] = []
 
         def take(user: int, reply: MaskedVector, step: str) -> None:
@@ -169,7 +168,8 @@ class ServerCall:
             vectors.add(user, reply.values)
             arrived.append(user)
 
-        self._collect(MASK, requests, MaskedVector, take)
+        self._collect(MASK, Requests(users, request), MaskedVector, take)
+        self._sealed.close()
         return tuple(sorted(arrived))
 
     def _collect_signatures(self, statement: Statement) -> dict[int, bytes]:
@@ -254,8 +254,11 @@ class ServerCall:
         absent = [user for user in self._shared if user not in set(survivors)]
         if not absent:
             return PairKeys.of([], [])
+        context = self._context
+        public_keys = rows_of([self._keys[survivor].key for survivor in survivors])
+        places = np.array(survivors)
         seeds = self._from_shares(absent, {user: reply.key_shares for user, reply in replies.items()}, "mask seed")
-        keys, signs = [], []
+        pairs = []
         for user in absent:
             own = mask_key_of(seeds[user])
             if own.public != self._keys[user].key:
@@ -265,22 +268,22 @@ class ServerCall:
                     f"server, call {self._number}, reconstructing the mask seed of user {user}: the shares do not give "
                     "the key it joined with; some user holds or sent wrong ones",
                 )
-            secrets = self._mask_secrets(user, seeds[user])
-            for survivor in survivors:
-                public, secret = self._keys[survivor].key, secrets[survivor]
-                keys.append(pair_key(own, user, public, survivor, self._context.run, self._number, secret))
-                # The mask of the absent one would have cancelled that of the survivor.
-                signs.append(pair_sign(user, survivor))
-        return PairKeys.of(keys, signs)
+            secrets = self._mask_secrets(user, seeds[user], places)
+            # The mask of the absent one would have cancelled that of the survivor. Keys of survivors that are none
+            # they would have been refused by users before.
+            pairs.append(
+                pair_keys(own, user, public_keys, survivors, context.run, self._number, secrets, context.threads)
+            )
+        return PairKeys.joined(pairs)
 
-    def _mask_secrets(self, user: int, mask_seed: bytes) -> dict[int, bytes]:
-        """What an absent user has with each other user of the call, by user."""
+    def _mask_secrets(self, user: int, mask_seed: bytes, survivors: NDArray[np.int64]) -> Rows:
+        """What an absent user has with each of the survivors."""
         others = [other for other in self._joined if other != user]
         try:
-            secrets = open_kept(mask_seed, self._kept[user], self._context.run, self._number, user)
+            secrets = open_kept(mask_seed, self._kept.all_of(user), self._context.run, self._number, user)
         except InvalidCiphertextError as error:
             self._spoiled(UNMASK, user, f"server, call {self._number}, the mask secrets that user {user} left: {error}")
-        return dict(zip(others, secrets, strict=True))
+        return secrets[np.searchsorted(others, survivors)]
 
     def _from_shares(self, owners: Sequence[int], shares: dict[int, memoryview], what: str) -> dict[int, bytes]:
         holders = sorted(shares)

@@ -27,13 +27,12 @@ from vfxgb.crypto.key_agreement import (
     seal,
     unseal,
 )
+from vfxgb.crypto.key_batches import Rows, agree_all, contexts_of, rows_of
 from vfxgb.secagg import shamir
 
 SHARE_BYTES = shamir.share_bytes()
 RECORD_BYTES = KEY_BYTES + 2 * SHARE_BYTES
 SEALED_BYTES = RECORD_BYTES + SEAL_BYTES
-
-Rows = NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
@@ -66,17 +65,17 @@ def kept_bytes(n_users: int) -> int:
     return (n_users - 1) * KEY_BYTES + SEAL_BYTES
 
 
-def seal_kept(mask_seed: bytes, mask_secrets: Sequence[bytes], run: bytes, call: int, user: int) -> bytes:
+def seal_kept(mask_seed: bytes, mask_secrets: Rows, run: bytes, call: int, user: int) -> bytes:
     """The mask secrets of a user, to be left with the server. A mask seed has one call."""
     context = context_of("kept", run, call, user)
-    return seal(derive(mask_seed, context), 0, b"".join(mask_secrets), context)
+    return seal(derive(mask_seed, context), 0, mask_secrets.tobytes(), context)
 
 
-def open_kept(mask_seed: bytes, kept: bytes, run: bytes, call: int, user: int) -> list[bytes]:
+def open_kept(mask_seed: bytes, kept: bytes, run: bytes, call: int, user: int) -> Rows:
     """What `seal_kept` was given. Raises InvalidCiphertextError."""
     context = context_of("kept", run, call, user)
     opened = unseal(derive(mask_seed, context), 0, kept, context)
-    return [opened[at : at + KEY_BYTES] for at in range(0, len(opened), KEY_BYTES)]
+    return np.frombuffer(opened, np.uint8).reshape(-1, KEY_BYTES)
 
 
 def record_parts(records: Rows) -> tuple[Rows, Rows, Rows]:
@@ -119,17 +118,34 @@ class PairKeys:
     @staticmethod
     def of(keys: Sequence[bytes], signs: Sequence[int]) -> "PairKeys":
         """Join the keys and signs of all pairs, one entry for each."""
-        rows = np.frombuffer(b"".join(keys), np.uint8).reshape(len(keys), KEY_BYTES)
-        return PairKeys(rows, np.array(signs, dtype=np.int8))
+        return PairKeys(rows_of(keys), np.array(signs, dtype=np.int8))
+
+    @staticmethod
+    def joined(parts: "Sequence[PairKeys]") -> "PairKeys":
+        """The pairs of all parts."""
+        none = PairKeys.of([], [])
+        return PairKeys(
+            np.concatenate([none.keys, *(part.keys for part in parts)]),
+            np.concatenate([none.signs, *(part.signs for part in parts)]),
+        )
 
 
-def pair_key(
-    own: AgreementKey, user: int, public: bytes, peer: int, run: bytes, call: int, mask_secret: bytes
-) -> bytes:
-    """The key of the mask between `user`, which owns `own`, and `peer`: the same from both sides."""
-    return own.agree(public, context_of("mask", run, call, min(user, peer), max(user, peer)), mask_secret)
+def pair_keys(
+    own: AgreementKey,
+    user: int,
+    publics: Rows,
+    peers: Sequence[int],
+    run: bytes,
+    call: int,
+    secrets: Rows,
+    threads: int,
+) -> PairKeys:
+    """The masks between `user`, which owns `own`, and each of its peers: with keys that are the same from both sides.
 
-
-def pair_sign(user: int, peer: int) -> int:
-    """The sign with which `user` adds the mask it has with `peer`: opposite at the two, so that masks cancel."""
-    return 1 if user < peer else -1
+    Signs are those with which `user` adds the masks; its peers add them with the opposite ones, so that masks cancel.
+    Raises InvalidKeyError with the index of the first peer whose public key is none.
+    """
+    others = np.array(peers, dtype=np.int64)
+    contexts = contexts_of("mask", run, call, np.minimum(others, user), np.maximum(others, user))
+    keys = agree_all(own, publics, contexts, secrets, threads)
+    return PairKeys(keys, np.where(others > user, 1, -1).astype(np.int8))

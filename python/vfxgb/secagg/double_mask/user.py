@@ -32,11 +32,16 @@ _ANSWERS: dict[type[Message], Callable[[UserCall, Any], Message]] = {
     UnmaskRequest: UserCall.unmask,
     RecoverRequest: UserCall.recover,
 }
+_SET_UP = (Hello, KeyDirectory, PeerCiphertexts)
 MAX_CALL = 2**63 - 1
 
 
 class DoubleMaskUser:
-    """A UserRole. A message out of order, or one that fails a check, ends the call for this user."""
+    """A UserRole. A message out of order, or one that fails a check, ends the call for this user.
+
+    The server may begin the set-up again, where users were started anew: with keys that have nothing in common with
+    those before. Numbers of calls go on.
+    """
 
     def __init__(self, context: UserContext, masking: Callable[[UserContext], UserMasking]) -> None:
         require_two_users(context.params)
@@ -44,8 +49,8 @@ class DoubleMaskUser:
         self._masking = masking(context)
         self._peers = Peers(context)
         self._guard = context.guard or SetGuard(GuardRules.default(len(context.directory)))
-        self._set_up: list[type[Message]] = [Hello, KeyDirectory, PeerCiphertexts]
-        self._last_call = 0
+        self._set_up: list[type[Message]] = list(_SET_UP)
+        self._last_call = self._guard.last_call
         self._call: UserCall | None = None
         self._expected: tuple[type[Message], ...] = ()
 
@@ -72,6 +77,9 @@ class DoubleMaskUser:
 
     def _answer_set_up(self, message: Hello | KeyDirectory | PeerCiphertexts) -> Message:
         step = f"user {self._context.user}, {SETUP}"
+        if isinstance(message, Hello) and self._set_up != list(_SET_UP):
+            self._peers = Peers(self._context)
+            self._set_up, self._call = list(_SET_UP), None
         if not self._set_up or not isinstance(message, self._set_up[0]):
             raise MessageError(f"{step}: found message {message.TAG!r} a second time or out of order")
         if isinstance(message, Hello):

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from vfxgb.crypto.key_agreement import sign
+from vfxgb.crypto.key_batches import Rows
 from vfxgb.errors import InvalidCiphertextError, InvalidKeyError, MessageError, ParameterError
 from vfxgb.secagg.base import MASK, RECOVER, SHARE, SIGN, UNMASK, UserContext, threshold_of
 from vfxgb.secagg.double_mask.messages import (
@@ -31,10 +32,8 @@ from vfxgb.secagg.double_mask.shares import (
     SEALED_BYTES,
     CallSecrets,
     PairKeys,
-    Rows,
     commitment_to,
-    pair_key,
-    pair_sign,
+    pair_keys,
     record_parts,
     seal_kept,
     vector_context,
@@ -77,11 +76,12 @@ class UserCall:
         self._joined, self._threshold = users, request.threshold
         records = self._secrets.records(users, self._threshold, self._context.threads)
         context = self._context
-        sealed, secrets = [], []
-        for peer, record in zip(users, records, strict=True):
-            if peer != context.user:
-                sealed.append(self._peers.seal_for(peer, self.number, record.tobytes()))
-                secrets.append(self._peers.mask_secret(peer, self.number))
+        sealed = [
+            self._peers.seal_for(peer, self.number, record.tobytes())
+            for peer, record in zip(users, records, strict=True)
+            if peer != context.user
+        ]
+        secrets = self._peers.mask_secrets([peer for peer in users if peer != context.user], self.number)
         kept = seal_kept(self._secrets.mask_seed, secrets, context.run, self.number, context.user)
         return SealedShares(call=self.number, sealed=pack_bytes(b"".join(sealed)), kept=pack_bytes(kept))
 
@@ -92,6 +92,7 @@ class UserCall:
         shared = self._list(request.users, self._joined, step, "users who joined the call")
         self._require_enough(len(shared), step)
         self._task = request.task
+        self._guard.begin(self.number)
         self._guard.hear(step, self._task, shared, self._threshold)
         self._others = tuple(user for user in shared if user != context.user)
         public_keys = self._open_records(request, step)
@@ -186,16 +187,21 @@ class UserCall:
         return public_keys
 
     def _pair_keys(self, public_keys: Rows, step: str) -> PairKeys:
-        context = self._context
-        own = self._secrets.mask_key
-        keys: list[bytes] = []
+        context, peers = self._context, self._others
+        secrets = self._peers.mask_secrets(peers, self.number)
         try:
-            for peer, public in zip(self._others, public_keys, strict=True):
-                secret = self._peers.mask_secret(peer, self.number)
-                keys.append(pair_key(own, context.user, public.tobytes(), peer, context.run, self.number, secret))
+            return pair_keys(
+                self._secrets.mask_key,
+                context.user,
+                public_keys,
+                peers,
+                context.run,
+                self.number,
+                secrets,
+                context.threads,
+            )
         except InvalidKeyError as error:
-            raise MessageError(f"{step}: the mask key of user {self._others[len(keys)]}: {error}") from None
-        return PairKeys.of(keys, [pair_sign(context.user, peer) for peer in self._others])
+            raise MessageError(f"{step}: the mask key of user {peers[error.index]}: {error}") from None
 
     def _known_statement(self) -> Statement:
         if self._statement is None:
