@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from vfxgb import VFXGBClassifier, VFXGBRegressor
@@ -147,3 +148,20 @@ def test_what_cannot_go_on() -> None:
         other.fit(X, y, eval_set=[(X, y)], base_margin_eval_set=[])
     with pytest.raises(LengthMismatchError, match="base_margin has shape"):
         other.fit(X, y, base_margin=np.zeros(3))
+
+
+def test_a_model_with_categories_goes_on() -> None:
+    """The trees are those of one longer training, with sets of categories of both runs; others are refused."""
+    y = LABELS["binary:logistic"]
+    kinds = pd.Categorical.from_codes(RNG.integers(0, 9, len(y)), categories=list("abcdefghi"))
+    frame = pd.DataFrame({"x0": X[:, 0], "x1": X[:, 1], "kind": kinds, "x3": X[:, 3]})
+    parties = {"bank": ["x0", "x1"], "shop": ["kind", "x3"]}
+    made = {"protocol": "plain", "parties": parties, "active": "bank", "max_depth": 3}
+    first = VFXGBClassifier(n_estimators=3, **made).fit(frame, y)
+    second = VFXGBClassifier(n_estimators=2, **made).fit(frame, y, xgb_model=first)
+    whole = VFXGBClassifier(n_estimators=5, **made).fit(frame, y)
+    np.testing.assert_array_equal(second.predict_proba(frame), whole.predict_proba(frame))
+    assert (np.diff(second.model_.passive_shares["shop"].records.categories.start) > 0).any()
+    other = frame.assign(kind=frame["kind"].cat.reorder_categories(list("ihgfedcba")))
+    with pytest.raises(ShareMismatchError, match="a column of shop has other categories"):
+        VFXGBClassifier(n_estimators=2, **made).fit(other, y, xgb_model=first)

@@ -24,7 +24,7 @@ class Elsewhere:
     reason: str
 
 
-_CATEGORIES = "give categories as numbers or as columns of 0 and 1"
+_CATEGORIES = "give categories as a column of pandas' category or the like, and numbers as numbers"
 
 XGBOOST_ONLY: Mapping[str, Elsewhere] = {
     "tree_method": Elsewhere(
@@ -58,10 +58,10 @@ XGBOOST_ONLY: Mapping[str, Elsewhere] = {
     "multi_strategy": Elsewhere(
         (None, "one_output_per_tree"), "a leaf has one weight; leave it out, and each output gets a tree of its own"
     ),
-    "enable_categorical": Elsewhere((None, False), f"splits compare numbers; {_CATEGORIES}"),
-    "feature_types": Elsewhere((None,), f"every column holds numbers; {_CATEGORIES}"),
-    "max_cat_to_onehot": Elsewhere((None,), f"splits compare numbers; {_CATEGORIES}"),
-    "max_cat_threshold": Elsewhere((None,), f"splits compare numbers; {_CATEGORIES}"),
+    "enable_categorical": Elsewhere(
+        (None, True), f"columns that are categories are always split as such; {_CATEGORIES}"
+    ),
+    "feature_types": Elsewhere((None,), f"columns say themselves what they hold; {_CATEGORIES}"),
     "feature_weights": Elsewhere(
         (None,), "columns are drawn with equal chances, which every party can do for itself; use colsample_bytree"
     ),

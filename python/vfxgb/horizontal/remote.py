@@ -97,7 +97,7 @@ class UserSide:
 
 @dataclass(frozen=True)
 class UserMemory:
-    """Where a user keeps what it has `signed` in a run (secagg/guard.py) and was `asked` (guard.py), and its `noise`."""
+    """Where a user keeps what it has `signed` in a run (secagg/guard.py), was `asked` (guard.py), and its `noise`."""
 
     signed: Path
     asked: Path

@@ -11,7 +11,7 @@ import numpy as np
 
 from vfxgb.errors import ShareMismatchError
 from vfxgb.model.seal import seal_all
-from vfxgb.model.shares import LEAF, ActiveShare, PassiveShare, SplitPaths, SplitRecords, TreeShape
+from vfxgb.model.shares import LEAF, ActiveShare, CategorySets, PassiveShare, SplitPaths, SplitRecords, TreeShape
 
 Shares = tuple[ActiveShare, Mapping[str, PassiveShare]]
 # The one treatment of missing values of which records hold nothing that was learned from the rows of a run.
@@ -69,6 +69,18 @@ def check_continues(
             raise ShareMismatchError(
                 f"continuing a model: its {what} are {old!r}, those of this training {new!r}; wanted the same"
             )
+    pairs = {first.party: (first.records, second.records)}
+    pairs |= {party: (records[party], later[party].records) for party in records if party in later}
+    for party, (before, after) in pairs.items():
+        if _encodings(before) != _encodings(after):
+            raise ShareMismatchError(
+                f"continuing a model: a column of {party} has other categories than the model knows, or in another "
+                "order, so that its splits would mean others; give the column the categories of the first training"
+            )
+
+
+def _encodings(records: SplitRecords) -> object:
+    return None if records.categories is None else records.categories.encodings
 
 
 def _shifted(tree: TreeShape, shift: np.ndarray) -> TreeShape:
@@ -92,6 +104,18 @@ def _behind(earlier: SplitRecords, later: SplitRecords) -> SplitRecords:
         np.concatenate([earlier.feature, later.feature]),
         np.concatenate([earlier.cut, later.cut]),
         np.concatenate([earlier.default_left, later.default_left]),
+        categories=_sets_behind(earlier.categories, later.categories),
+    )
+
+
+def _sets_behind(earlier: CategorySets | None, later: CategorySets | None) -> CategorySets | None:
+    """The sets of both; codes mean the same in both, as check_continues has seen to."""
+    if earlier is None or later is None:
+        return None
+    return CategorySets(
+        earlier.encodings,
+        np.concatenate([earlier.start, earlier.start[-1] + later.start[1:]]).astype(np.int32),
+        np.concatenate([earlier.codes, later.codes]),
     )
 
 

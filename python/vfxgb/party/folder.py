@@ -13,7 +13,7 @@
       draft.json                    while a run goes on: the active party's or server's share as it stood a moment ago
       signed.json                   at a user: which sets of users it has signed for (vfxgb.secagg.guard)
       asked.json                    at a user: what it was asked and told (vfxgb.horizontal.guard)
-      noise.json                    at a user: the secret that its noise comes from, and for what (vfxgb.horizontal.noise)
+      noise.json                    at a user: what its noise comes from and was for (vfxgb.horizontal.noise)
       rows.bin                      which rows take part, in the agreed order (rows.py)
       checkpoint.bin                the state after the last finished round (vfxgb.train.checkpoint); the active party's
                                     goes when the run has finished, a passive party's stays: it may have to seal again;

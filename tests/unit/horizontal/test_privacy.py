@@ -10,7 +10,7 @@ import pytest
 from vfxgb import FedXGBClassifier, FedXGBRegressor
 from vfxgb.dp import Accountant
 from vfxgb.errors import AggregationError, DpError, FormatError, MessageError, NoGuaranteeError, ParameterError
-from vfxgb.horizontal import user as user_module
+from vfxgb.horizontal import noise as noise_module
 from vfxgb.horizontal.calls import Calls
 from vfxgb.horizontal.messages import (
     CellTask,
@@ -53,7 +53,7 @@ def fit(labels: np.ndarray = Y, ranges: Any = RANGES, **settings: Any) -> FedXGB
 @pytest.fixture
 def same_seeds(monkeypatch) -> None:
     """All users draw from seeds that come again in every run."""
-    monkeypatch.setattr(user_module, "new_seed", lambda: bytes(range(32)))
+    monkeypatch.setattr(noise_module, "new_seed", lambda: bytes(range(32)))
 
 
 def settings_of(splits: Any = "histogram", **other: Any) -> PrivacySettings:
