@@ -9,7 +9,7 @@ import pytest
 from user_runs import Crowd, make_consortium, make_job, make_rows, simulated
 from vfxgb.errors import ConsentError, MessageError
 from vfxgb.horizontal import remote
-from vfxgb.horizontal import user as user_module
+from vfxgb.horizontal import noise as noise_module
 from vfxgb.horizontal.handshake import Invites
 from vfxgb.horizontal.job import PrivacyChoice
 from vfxgb.horizontal.privacy import PrivacySettings
@@ -30,7 +30,7 @@ def consortium(tmp_path_factory) -> Any:
 
 @pytest.mark.parametrize("splits", ["histogram", "random"])
 def test_the_model_of_one_process(consortium, monkeypatch, splits: Any) -> None:
-    monkeypatch.setattr(user_module, "new_seed", lambda: bytes(range(32)))
+    monkeypatch.setattr(noise_module, "new_seed", lambda: bytes(range(32)))
     folder, directory = consortium
     job = replace(make_job("masks"), privacy=PrivacyChoice(50.0, splits=splits))
     run = Crowd(folder, directory, job, make_rows(USERS))
