@@ -15,9 +15,15 @@ struct Stocks {
   Stock active{Role::active}, passive{Role::passive};
 };
 
-// `random()`: 64 random bits.
-template <class Random>
-void deal(Stocks& stocks, const Demand& demand, Random random) {
+// What a dealer does with numbers of so many bits before a party has them.
+struct Nothing {
+  template <class List>
+  void operator()(const List&, unsigned) const {}
+};
+
+// `random()`: 64 random bits. conceal(list, bits): called for all that a party gets, before it does.
+template <class Random, class Conceal = Nothing>
+void deal(Stocks& stocks, const Demand& demand, Random random, Conceal conceal = {}) {
   const auto tables = [&](Stock& has, Stock& chooses, std::size_t count, bool large) {
     std::vector<u64> words(2 * count);
     std::vector<u8> choices(count), entries(count);
@@ -28,6 +34,7 @@ void deal(Stocks& stocks, const Demand& demand, Random random) {
       const unsigned bit = large ? choices[i] : 8u * choices[i];
       entries[i] = static_cast<u8>(words[2 * i + bit / 64] >> bit % 64 & (large ? 1 : 255));
     }
+    conceal(words, 64), conceal(choices, large ? 7 : 4), conceal(entries, large ? 1 : 8);
     has.add_tables(words.data(), count, large);
     chooses.add_chosen(choices.data(), entries.data(), count, large);
   };
@@ -46,6 +53,7 @@ void deal(Stocks& stocks, const Demand& demand, Random random) {
     }
     for (int p = 0; p < 2; ++p) got[p].push_back(sent[1 - p][i] >> 2 * chosen[p][i] & 3);
   }
+  for (int p = 0; p < 2; ++p) conceal(sent[p], 4), conceal(got[p], 2), conceal(chosen[p], 1);
   stocks.active.add_ands(sent[0].data(), got[0].data(), chosen[0].data(), demand.ands);
   stocks.passive.add_ands(sent[1].data(), got[1].data(), chosen[1].data(), demand.ands);
 
@@ -59,6 +67,8 @@ void deal(Stocks& stocks, const Demand& demand, Random random) {
     }
   for (std::size_t i = 0; i < demand.triples; ++i)
     for (int p = 0; p < 2; ++p) received[p].push_back(keys[1 - p][4 * i + picked[p][i]]);
+  for (int p = 0; p < 2; ++p)
+    conceal(keys[p], 8), conceal(picked[p], 2), conceal(others[p], 3), conceal(received[p], 8);
   const Bytes corrections[2] = {correct_triples(keys[0].data(), picked[0].data(), others[0].data(), demand.triples),
                                 correct_triples(keys[1].data(), picked[1].data(), others[1].data(), demand.triples)};
   stocks.active.add_triples(keys[0].data(), received[0].data(), picked[0].data(), others[0].data(),
@@ -77,6 +87,7 @@ void deal(Stocks& stocks, const Demand& demand, Random random) {
     }
     for (int p = 0; p < 2; ++p) word_got[p].push_back(words[1 - p][2 * i + word_chosen[p][i]]);
   }
+  for (int p = 0; p < 2; ++p) conceal(words[p], 64), conceal(word_got[p], 64), conceal(word_chosen[p], 1);
   stocks.active.add_muxes(words[0].data(), word_got[0].data(), word_chosen[0].data(), demand.muxes);
   stocks.passive.add_muxes(words[1].data(), word_got[1].data(), word_chosen[1].data(), demand.muxes);
 }
