@@ -1,6 +1,7 @@
 """The workflows: actions of others are pinned by hash, and nobody may write more than a job needs."""
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -40,3 +41,21 @@ def test_what_is_published_is_signed_and_listed() -> None:
     assert used.index("actions/attest-build-provenance") < used.index("pypa/gh-action-pypi-publish")
     text = path.read_text()
     assert "cyclonedx-py environment" in text
+
+
+def test_every_nightly_step_has_a_job() -> None:
+    root = Path(__file__).parents[2]
+    (path,) = (path for path in WORKFLOWS if path.name == "nightly.yml")
+    steps = read(path)["jobs"]["nightly"]["strategy"]["matrix"]["step"]
+    script = (root / ".ci" / "nightly").read_text()
+    assert [f"steps=({' '.join(steps)})"] == [line.strip() for line in script.splitlines() if "steps=(t" in line]
+    for step in steps:
+        assert f"\n{step}() {{\n" in script
+
+
+def test_an_unknown_nightly_step_is_refused() -> None:
+    """Before anything is built."""
+    script = Path(__file__).parents[2] / ".ci" / "nightly"
+    done = subprocess.run([str(script), "tsam"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "error: tsam is no step, wanted one of: tsan constant_time frames explore\n"
