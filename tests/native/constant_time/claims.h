@@ -14,6 +14,7 @@ void held_trees();      // the same at the other party: does depend on the leaf 
 void hidden_routing();  // what both sides send
 void routed_bits();     // what the receiver reads from it: does depend on which entries it wants
 void oprf();            // the secrets of both sides; ids and their bins are not hidden
+void key_agreement();   // X25519, its private keys
 void tournament(unsigned arity);
 void samples();
 void encrypted_columns();  // secrets, noise and left bits of the passive party

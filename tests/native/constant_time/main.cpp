@@ -46,6 +46,7 @@ constexpr Claim claims[] = {
     {"hidden_routing", hidden_routing},
     {"routed_bits", routed_bits},
     {"oprf", oprf},
+    {"key_agreement", key_agreement},
     {"pairs", [] { tournament(2); }},
     {"lookups", [] { tournament(7); }},
     {"samples", samples},

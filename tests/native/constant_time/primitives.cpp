@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "claims.h"
+#include "crypto/x25519.h"
 #include "ot/consistency.h"
 #include "ot/ggm.h"
 #include "ot/leaf_sums.h"
@@ -227,6 +228,15 @@ void oprf() {
   receiver.mask(0, groups, ids, table.data(), u.data(), values.data(), 1);
   show(u);
   sender.evaluate(0, groups, ids, order.order, order.offsets, u.data(), own.data(), 1);
+}
+
+void key_agreement() {
+  constexpr std::size_t count = 3;
+  const Bytes scalars = fresh(32 * count), points = fresh(32 * count);
+  Bytes secrets(32 * count);
+  hide(scalars);
+  for (const X25519Path* path : x25519_paths())
+    x25519(*path, scalars.data(), false, points.data(), false, count, secrets.data(), 1);
 }
 
 }  // namespace vfxgb::constant_time
