@@ -35,6 +35,7 @@ void pack_words(const u64* in, std::size_t count, unsigned bits, unsigned char* 
     std::memcpy(out + place, &word, 8);
     place += 8, filled -= 64, waiting >>= 64;
   }
+  if (filled == 0) return;  // of no words at all `out` may be null
   const u64 word = little_endian(static_cast<u64>(waiting));
   std::memcpy(out + place, &word, (filled + 7) / 8);
 }

@@ -249,6 +249,8 @@ void packed_words() {
       packed.back() |= 0x80;
       CHECK_THROWS(unpack_words(packed.data(), count, bits, back.data()));
     }
+  pack_words(nullptr, 0, 43, nullptr);  // UBSan looks at what it does with them
+  unpack_words(nullptr, 0, 43, nullptr);
   u64 word = 0;
   unsigned char byte = 0;
   CHECK_THROWS(pack_words(&word, 1, 0, &byte));
