@@ -15,7 +15,7 @@ from vfxgb.errors import FormatError
 from vfxgb.files import write_atomically
 from vfxgb.party.folder import PartyFolder, RunFolder
 from vfxgb.party.record import RunRecord
-from vfxgb.report.document import read_document, read_ledger
+from vfxgb.report.document import make_document, read_document, read_ledger
 from vfxgb.report.page import render
 from vfxgb.report.words import shown
 
@@ -95,6 +95,7 @@ def report_text(record: RunRecord, ledger: dict[str, Any] | None, folder: RunFol
     """Write the whole report."""
     parts = [
         ("", _what(record)),
+        ("in short", _in_short(record, ledger)),
         ("how well", _evals(record)),
         ("time", _times(record)),
         ("traffic", _traffic(record)),
@@ -128,6 +129,10 @@ def _what(record: RunRecord) -> list[str]:
         (record.model, f"model {record.model}"),
     )
     return lines + [line for given, line in optional if given]
+
+
+def _in_short(record: RunRecord, ledger: dict[str, Any] | None) -> list[str]:
+    return [f"  {sentence}" for sentence in make_document(record, ledger, None)["verdict"]]
 
 
 def _evals(record: RunRecord) -> list[str]:

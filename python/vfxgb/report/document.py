@@ -1,6 +1,7 @@
 """Everything that the page of a run shows, as plain JSON, read from the run's folder.
 
     run          RunRecord of the run
+    verdict      what the run comes to, in three sentences (verdict.py)
     ledger       ledger.json, None while there is none
     guarantees   what the protocol or aggregator says about itself (guarantees.py)
     model        trees and importance as the shares given allow, None while there is no share (trees.py)
@@ -27,6 +28,7 @@ from vfxgb.party.folder import LEDGER_FORMAT, RunFolder
 from vfxgb.party.record import RunRecord, now
 from vfxgb.report.guarantees import guarantees
 from vfxgb.report.trees import describe_model
+from vfxgb.report.verdict import verdict
 from vfxgb.runtime.ledger import counted
 
 
@@ -53,11 +55,13 @@ def make_document(
     files: Sequence[str] = (),
 ) -> dict[str, Any]:
     """A document of parts that are at hand, each as this module's first lines say."""
+    # Through JSON: tuples become lists, and metrics that are not defined None.
+    run, promised = msgspec.json.decode(msgspec.json.encode(record)), guarantees(record)
     return {
-        # Through JSON: tuples become lists, and metrics that are not defined None.
-        "run": msgspec.json.decode(msgspec.json.encode(record)),
+        "run": run,
+        "verdict": verdict(run, promised, ledger),
         "ledger": ledger,
-        "guarantees": guarantees(record),
+        "guarantees": promised,
         "model": model,
         "audit": audit,
         "files": list(files),
