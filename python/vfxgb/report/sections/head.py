@@ -5,6 +5,7 @@ from typing import Any
 from vfxgb.report.guarantees import WEAKENED
 from vfxgb.report.html import Child, Markup, alert, markup, tag
 from vfxgb.report.owners import badge, badges
+from vfxgb.report.phases import doing
 from vfxgb.report.words import duration, joined, moment, number, plural, shown, size
 
 # What a reader must not overlook, by the protocol's security.
@@ -45,6 +46,7 @@ def render(document: dict[str, Any]) -> Markup:
             f". Begun {moment(run['started'])}." if run["started"] else ".",
             class_="lead",
         ),
+        tag("p", now, class_="now") if (now := doing(run)) else None,
         alert(tag("b", "It ended with: "), run["error"]) if run["error"] else None,
         alert(_WARNINGS[security]) if security in _WARNINGS else None,
         alert(WEAKENED) if document["guarantees"]["weakened"] else None,
