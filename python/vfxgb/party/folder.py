@@ -59,6 +59,7 @@ class RunFolder:
         self.run_file = path / "run.json"
         self.ledger_file = path / "ledger.json"
         self.predictions_file = path / "predictions.json"
+        self.alone_file = path / "alone.json"
         self.share_file = path / "share.json"
         self.draft_file = path / "draft.json"
         self.signed_file = path / "signed.json"
