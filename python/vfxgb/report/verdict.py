@@ -4,6 +4,7 @@ What the other side learned, what this party learned, and what protects either o
 protocol are its own (ProtocolSpec.learned); amounts are the ledger's.
 """
 
+from collections import Counter
 from typing import Any
 
 from vfxgb.report.words import joined, plural
@@ -20,6 +21,7 @@ _HOLDS = {
     "broken": "Nothing of this holds against an attack that is known: the run is for research only",
     "none": "Nothing protected this run: others saw gradients or data in clear",
 }
+_WEAKENED = "None of this is promised, as the run allowed settings that do not protect, such as keys that are too short"
 _NOT_KNOWN = "This version of vfxgb does not know the protocol, so what protects the run cannot be said"
 
 
@@ -55,21 +57,25 @@ def _learned(
 
 
 def _amounts(parties: list[str], ledger: dict[str, Any] | None) -> list[str]:
-    """The largest amounts that these parties were told, one of each unit."""
-    most: dict[str, int] = {}
+    """The largest amounts that these parties, or each of them, were told, one of each unit."""
+    # The same message of several senders tells all of it to one receiver.
+    told: Counter[tuple[str, str, str]] = Counter()
     for entry in (ledger or {}).get("entries", []):
         # What is masked or encrypted is counted in the ledger too, and tells nothing.
         telling = not entry["reveals"].startswith("nothing") and ": nothing" not in entry["reveals"]
-        if entry["receiver"] in parties and telling and entry["unit"].isalpha() and entry["amount"]:
-            most[entry["unit"]] = max(most.get(entry["unit"], 0), entry["amount"])
-    largest = sorted(((amount, unit) for unit, amount in most.items() if unit != "numbers"), reverse=True)
+        if entry["receiver"] in parties and telling and entry["amount"]:
+            told[entry["receiver"], entry["reveals"], entry["unit"]] += entry["amount"]
+    most: dict[str, int] = {}
+    for (_, _, unit), amount in told.items():
+        # Of what is counted as mere numbers an amount says nothing.
+        if unit and not unit.startswith("numbers"):
+            most[unit] = max(most.get(unit, 0), amount)
+    largest = sorted(((amount, unit) for unit, amount in most.items()), reverse=True)
     return [counted(amount, unit) for amount, unit in largest[:MOST_AMOUNTS]]
 
 
 def _protected(guarantees: dict[str, Any], ledger: dict[str, Any] | None) -> str:
-    parts = [_HOLDS.get(guarantees["security"], _NOT_KNOWN)]
-    if guarantees["weakened"]:
-        parts.append("settings were allowed that do not protect, such as keys that are too short")
+    parts = [_WEAKENED if guarantees["weakened"] else _HOLDS.get(guarantees["security"], _NOT_KNOWN)]
     solved = [
         f"{party} showed {opened['equations']:,} equations in {opened['rows']:,} rows, enough to compute its binned "
         "table"

@@ -18,8 +18,8 @@ def _said(ledger: dict[str, Any] | None = None, **changes: object) -> list[str]:
 
 def _ledger(*entries: tuple[str, str, int], opened: dict[str, dict[str, int]] | None = None) -> dict[str, Any]:
     kinds = [
-        {"receiver": receiver, "sender": "x", "reveals": "how many", "unit": unit, "amount": amount}
-        for receiver, unit, amount in entries
+        {"receiver": receiver, "sender": "x", "reveals": f"how many {place}", "unit": unit, "amount": amount}
+        for place, (receiver, unit, amount) in enumerate(entries)
     ]
     return {"entries": kinds, "opened": opened or {}}
 
@@ -64,6 +64,12 @@ def test_amounts_are_the_largest_that_tell_something() -> None:
     partner, own, _ = _said(ledger, protocol="sealed")
     assert partner.endswith("(the ledger counts 368 ids and 130 nodes).")
     assert own.endswith("(the ledger counts 1 feature).")
+    # What several told by the same message adds up at who received it.
+    same = {"receiver": "bank", "reveals": "sums", "unit": "sums", "amount": 70}
+    several = {"entries": [same | {"sender": "shop"}, same | {"sender": "telco", "amount": 30}]}
+    assert "counts 100 sums" in _said(several, protocol="sealed", parties=("bank", "shop", "telco"))[1]
+    split = {"entries": [same | {"sender": "bank", "receiver": name} for name in ("shop", "telco")]}
+    assert "counts 70 sums" in _said(split, protocol="sealed", parties=("bank", "shop", "telco"))[0]
 
 
 @pytest.mark.parametrize(("equations", "said"), [(367, False), (368, True)])
@@ -75,7 +81,8 @@ def test_sums_that_can_be_solved_are_said(equations: int, said: bool) -> None:
 
 def test_weak_settings_are_said() -> None:
     said = _said(protocol="batch_he", security="semi-honest", protocol_params={"insecure": True})
-    assert "settings were allowed that do not protect" in said[-1]
+    assert "allowed settings that do not protect" in said[-1]
+    assert not said[-1].startswith("This holds")
 
 
 @pytest.mark.parametrize("name", aggregator_names())

@@ -2,9 +2,11 @@
 "use strict";
 
 const SVG = "http://www.w3.org/2000/svg";
-const BOX = { width: 184, height: 42, gap: 94, row: 54, leaf: 92, margin: 16, fold: 46 };
-const LISTED = { row: 66, margin: 8, step: 22, least: 8 }; // a step to the right for each level, as far as there is room
+const BOX = { width: 164, height: 42, gap: 92, row: 54, leaf: 92, margin: 16, fold: 46 };
+const LISTED = { width: 184, row: 66, margin: 8, step: 22, least: 8 }; // a step to the right for each level, as far as there is room
 const OPEN_LEAVES = { wide: 8, narrow: 4 }; // a tree is unfolded as far as it ends in about so many boxes
+/** Boxes are wider in the list, whose letters are larger. */
+const boxWidth = () => (NARROW.matches ? LISTED.width : BOX.width);
 const NARROW = matchMedia("(max-width: 40rem)");
 const chosen = { tree: 0, open: null }; // outlives the section, which the live view replaces
 
@@ -87,7 +89,7 @@ function layOut(tree, open) {
 
 /** Where the last box ends, with the mark of what is folded behind it. */
 function farRight(tree, open, places) {
-  const width = (node) => (tree.owner[node] < 0 ? BOX.leaf : BOX.width + (open.has(node) ? 0 : BOX.fold));
+  const width = (node) => (tree.owner[node] < 0 ? BOX.leaf : boxWidth() + (open.has(node) ? 0 : BOX.fold));
   return Math.max(...[...places].map(([node, at]) => at.x + width(node)));
 }
 
@@ -99,7 +101,7 @@ function layOutAsList(tree, open, room) {
     if (tree.owner[node] >= 0 && open.has(node)) [tree.yes[node], tree.no[node]].forEach((child) => visit(child, depth + 1));
   })(0, 0);
   const deepest = Math.max(1, ...depths.values());
-  const left = room - 2 * LISTED.margin - BOX.width - BOX.fold;
+  const left = room - 2 * LISTED.margin - LISTED.width - BOX.fold;
   const step = Math.max(LISTED.least, Math.min(LISTED.step, left / deepest));
   const places = new Map();
   let row = 0;
@@ -134,7 +136,7 @@ function drawNode(said, node, at, hidden, isOpen) {
   const top = said.leaf ? 4 : 0;
   group.append(
     element("title", {}, said.what),
-    element("rect", { class: "box", y: top, width: said.leaf ? BOX.leaf : BOX.width, height: BOX.height - 2 * top, rx: 7 }),
+    element("rect", { class: "box", y: top, width: said.leaf ? BOX.leaf : boxWidth(), height: BOX.height - 2 * top, rx: 7 }),
   );
   if (said.leaf) {
     group.append(
@@ -143,11 +145,11 @@ function drawNode(said, node, at, hidden, isOpen) {
     );
     return group;
   }
-  if (said.masked) group.append(element("rect", { width: BOX.width, height: BOX.height, rx: 7, fill: "url(#tree-hatch)" }));
+  if (said.masked) group.append(element("rect", { width: boxWidth(), height: BOX.height, rx: 7, fill: "url(#tree-hatch)" }));
   group.append(
     element("path", { class: said.party.style, d: `M7 0H26V${BOX.height}H7A7 7 0 0 1 0 ${BOX.height - 7}V7A7 7 0 0 1 7 0Z` }),
     element("text", { class: "letter on-" + said.party.style, x: 13, y: 25 }, said.party.letter),
-    element("text", { class: "what", x: 34, y: 18 }, shorten(said.name, 20 - Math.min(said.below.length, 12)) + said.below),
+    element("text", { class: "what", x: 34, y: 18 }, shorten(said.name, (NARROW.matches ? 20 : 18) - Math.min(said.below.length, 12)) + said.below),
     element("text", { class: "minor", x: 34, y: 33 }, said.minor),
   );
   group.classList.add("foldable");
@@ -158,8 +160,8 @@ function drawNode(said, node, at, hidden, isOpen) {
   group.setAttribute("aria-label", [`${said.party.name}: ${said.what}`, said.minor, missing, `${hidden} nodes below`].filter(Boolean).join("; "));
   if (!isOpen) {
     group.append(
-      element("rect", { class: "fold", x: BOX.width + 2, y: BOX.height / 2 - 10, width: 42, height: 20, rx: 10 }),
-      element("text", { class: "minor mid", x: BOX.width + 23, y: BOX.height / 2 + 4 }, "+" + hidden),
+      element("rect", { class: "fold", x: boxWidth() + 2, y: BOX.height / 2 - 10, width: 42, height: 20, rx: 10 }),
+      element("text", { class: "minor mid", x: boxWidth() + 23, y: BOX.height / 2 + 4 }, "+" + hidden),
     );
   }
   return group;

@@ -23,8 +23,8 @@ def render(document: dict[str, Any]) -> Markup:
             "p",
             f"The same training once more on the {plural(alone['features'], 'column')} of ",
             (badge(document, run["party"]), " alone, against all columns together with ", badges(document, others)),
-            ": same rows, labels and parameters, each model after its best round. It was done at this party; nothing "
-            "was sent.",
+            ": same rows, labels and parameters, each model after the round that its predictions end with. It was done "
+            "at this party; nothing was sent.",
         ),
         table("Own columns alone and together", head, rows, numeric=(1, 2, 3), stack=True) if rows else None,
         None
