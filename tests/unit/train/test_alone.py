@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from vfxgb import VFXGBClassifier, VFXGBRegressor
+from vfxgb.errors import ParameterError
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(300, 5))
@@ -41,6 +42,12 @@ def test_the_joint_model_is_the_same_with_and_without_it() -> None:
     assert np.array_equal(plain.fit(X, X[:, 3], compare_alone=True).predict(X), first)
     assert plain.alone_["maximised"] == ()
     assert not hasattr(plain.fit(X, X[:, 3]), "alone_")
+
+
+def test_a_model_to_go_on_from_is_refused() -> None:
+    model = VFXGBClassifier(protocol="plain", **SMALL, **PARTIES).fit(X, Y)
+    with pytest.raises(ParameterError, match="compare_alone with xgb_model, wanted one of them"):
+        VFXGBClassifier(protocol="plain", **SMALL, **PARTIES).fit(X, Y, xgb_model=model, compare_alone=True)
 
 
 def test_a_rule_for_splits_that_only_others_have_does_not_matter() -> None:
