@@ -9,6 +9,7 @@ from vfxgb.cli import main
 from vfxgb.errors import CheckpointError, ConfigError, FormatError
 from vfxgb.party.alone import compare_alone, read_alone
 from vfxgb.party.config import load_config
+from vfxgb.party.folder import PartyFolder
 from vfxgb.party.logs import Log
 from vfxgb.party.train import Trainer
 
@@ -27,6 +28,13 @@ def ran(world):
     finally:
         shop.stop()
     return config, last_run(config)
+
+
+def test_both_sides_know_how_long_finding_rows_took(ran, world) -> None:
+    _, folder = ran
+    shop = PartyFolder(load_config(world.folder / "shop.toml", {}).folder).runs()[0]
+    for record in (folder.read(), shop.read()):
+        assert 0 < record.timings[record.party]["align"] < record.seconds
 
 
 def test_the_report_shows_both(ran, tmp_path, capsys) -> None:

@@ -25,12 +25,12 @@ function shorten(text, most) {
   return text.length <= most ? text : text.slice(0, most - 1) + "\u2026";
 }
 
-/** What is to be said of a node, as words. */
 /** What a row that goes to yes fulfils; of a split by categories the report has it in words. */
 function condition(cut) {
   return " " + (typeof cut === "string" ? cut : "< " + digits(cut));
 }
 
+/** What is to be said of a node, as words. */
 function describe(data, tree, node) {
   if (tree.owner[node] < 0) {
     const value = tree.value[node];
@@ -149,7 +149,7 @@ function drawNode(said, node, at, hidden, isOpen) {
   group.append(
     element("path", { class: said.party.style, d: `M7 0H26V${BOX.height}H7A7 7 0 0 1 0 ${BOX.height - 7}V7A7 7 0 0 1 7 0Z` }),
     element("text", { class: "letter on-" + said.party.style, x: 13, y: 25 }, said.party.letter),
-    element("text", { class: "what", x: 34, y: 18 }, shorten(said.name, (NARROW.matches ? 20 : 18) - Math.min(said.below.length, 12)) + said.below),
+    element("text", { class: "what", x: 34, y: 18 }, shorten(said.name, (NARROW.matches ? 20 : 18) - Math.min(said.below.length, 12)) + shorten(said.below, 14)),
     element("text", { class: "minor", x: 34, y: 33 }, said.minor),
   );
   group.classList.add("foldable");
