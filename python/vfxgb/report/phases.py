@@ -64,7 +64,7 @@ def stages(run: dict[str, Any]) -> list[tuple[str, float]]:
     found = [
         ("Finding the rows that all parties have", aligned),
         ("Setting up keys and secrets", prepared),
-        (f"Training {rounds}, waiting for others included", max(0.0, run["seconds"] - aligned - prepared)),
+        (f"Training {rounds}, waiting and all else included", max(0.0, run["seconds"] - aligned - prepared)),
     ]
     return [(what, seconds) for what, seconds in found if seconds > 0]
 

@@ -23,9 +23,9 @@ SPEC = ProtocolSpec(
     messages=(Buckets, Usable),
     learned=Learned(
         active="the bucket of every training row in every column of {others}, with noise on it, and which rows go "
-        "left at the splits that {others} won; names of columns and thresholds stayed hidden",
+        "left at the splits that {others} won; names of columns and thresholds stay hidden",
         passive="which rows are together in a node of a tree, and which of its own splits won; no label and no "
-        "gradient was sent to it",
+        "gradient is sent to it",
     ),
     exact=False,
     security="semi-honest",

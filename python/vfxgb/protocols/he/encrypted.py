@@ -24,9 +24,9 @@ def encrypted_spec(name: str, summary: str, params: type[HeParams], layout: HeLa
         split_rules=("gain", "centred"),
         learned=Learned(
             active="sums of gradients for every candidate split of {others}, and which rows go left at the splits that "
-            "{others} won; names of columns and thresholds stayed hidden",
-            passive="which rows are together in a node of a tree, and which of its own splits won; gradients reached "
-            "it encrypted only, and no label did",
+            "{others} won; names of columns and thresholds stay hidden",
+            passive="which rows are together in a node of a tree, and which of its own splits won; gradients reach "
+            "it encrypted only, and no label does",
         ),
         exact=True,
         security="semi-honest",

@@ -27,7 +27,7 @@ SPEC = ProtocolSpec(
     messages=(*SCORED_MESSAGES, LdpGradients, LdpPrinted),
     learned=Learned(
         active="the gain of the best split of {others} in each node, and which rows go left at the splits that "
-        "{others} won; names of columns and thresholds stayed hidden",
+        "{others} won; names of columns and thresholds stay hidden",
         passive="labels or gradients of single rows with noise on them, which rows are together in a node of a tree, "
         "and which of its own splits won",
     ),

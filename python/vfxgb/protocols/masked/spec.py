@@ -27,7 +27,7 @@ SPEC = ProtocolSpec(
     messages=(*SCORED_MESSAGES, *MASKED_MESSAGES),
     learned=Learned(
         active="noise from which, over many trees, it can tell which rows go left at candidate splits of {others}; "
-        "names of columns and thresholds stayed hidden",
+        "names of columns and thresholds stay hidden",
         passive="gradients of single rows under noise that it can take off again, and with them the labels",
     ),
     exact=False,

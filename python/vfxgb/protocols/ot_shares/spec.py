@@ -56,9 +56,9 @@ SPEC = ProtocolSpec(
     split_rules=("gain", "centred"),
     learned=Learned(
         active="sums of gradients for every candidate split of {others}, and which rows go left at the splits that "
-        "{others} won; names of columns and thresholds stayed hidden",
+        "{others} won; names of columns and thresholds stay hidden",
         passive="which rows are together in a node of a tree, and which of its own splits won; labels and gradients "
-        "reached it masked only",
+        "reach it masked only",
     ),
     exact=True,
     default_bins=64,

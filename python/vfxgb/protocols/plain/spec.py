@@ -74,7 +74,7 @@ SPEC = ProtocolSpec(
     local_params=("order_seed",),
     learned=Learned(
         active="sums of gradients, or scores, for every candidate split of {others}, and which rows go left at the "
-        "splits that {others} won; names of columns and thresholds stayed hidden",
+        "splits that {others} won; names of columns and thresholds stay hidden",
         passive="the gradient of every row it was asked about, and with it the label",
     ),
     exact=True,

@@ -59,9 +59,9 @@ SPEC = ProtocolSpec(
     variant=sealed_variant,
     learned=Learned(
         active="which rows go left at each split that {others} won, and from many trees much of how these columns "
-        "order the rows; names of columns, thresholds and sums stayed hidden",
-        passive="which of its own splits won, where they stand in the trees and how many nodes were open; it learned "
-        "no label, no gradient, and not which rows are in a node",
+        "order the rows; names of columns, thresholds and sums stay hidden",
+        passive="which of its own splits won, where they stand in the trees and how many nodes were open, but no "
+        "label, no gradient, and not which rows are in a node",
     ),
     exact=False,
     repeatable=False,

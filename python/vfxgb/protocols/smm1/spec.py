@@ -23,7 +23,7 @@ SPEC = ProtocolSpec(
     passive=Smm1Passive,
     messages=(Smm1Basis, Smm1Products, *MESSAGES),
     learned=Learned(
-        active="which rows lie left of each candidate split of {others}; names of columns and thresholds stayed hidden",
+        active="which rows lie left of each candidate split of {others}; names of columns and thresholds stay hidden",
         passive="vectors from which all labels can be computed for up to a few hundred rows, and which rows are "
         "together in a node of a tree",
     ),

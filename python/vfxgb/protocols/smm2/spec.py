@@ -27,7 +27,7 @@ SPEC = ProtocolSpec(
     messages=(*SCORED_MESSAGES, Smm2Basis, Smm2Products, Smm2Sums, *MESSAGES),
     learned=Learned(
         active="vectors from which most candidate splits of {others} can be computed row by row for about a hundred "
-        "rows; names of columns and thresholds stayed hidden",
+        "rows; names of columns and thresholds stay hidden",
         passive="the gradients of single rows up to a small error, and with them the labels",
     ),
     exact=True,
