@@ -81,6 +81,33 @@ def test_it_fits_every_screen_and_asks_for_nothing(reports, page, pictures, kind
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_phone_shows_whole_trees_in_readable_letters(reports, page, kind):
+    page.screen(390, dark=False)
+    page.open(reports[kind].as_uri())
+    page.until("innerWidth === 390")
+    room = "document.getElementById('tree-drawing')"
+    for unfold in (False, True):
+        if unfold:
+            page.click("#tree-unfold")
+        assert page.find(f"{room}.scrollWidth <= {room}.clientWidth")
+        assert page.find(
+            """[...document.querySelectorAll('#tree-drawing text')]
+            .every((one) => parseFloat(getComputedStyle(one).fontSize) >= 12)"""
+        )
+        # Below each other: no box hides another, and a child stands to the right of its parent.
+        tops = page.find("[...document.querySelectorAll('.node .box')].map((one) => one.getBoundingClientRect().top)")
+        assert len(tops) == len(set(tops)) > 1
+    scaled = """[...document.querySelectorAll('.chart > svg')].every((one) => [...one.querySelectorAll('text')].every(
+        (text) => parseFloat(getComputedStyle(text).fontSize) * one.getBoundingClientRect().width / 420 >= 12))"""
+    assert page.find(scaled)
+    # Turned to a wide screen the same tree is drawn from left to right again.
+    page.screen(1280, dark=False)
+    page.until("innerWidth === 1280")
+    tops = "[...document.querySelectorAll('.node')].map((one) => one.getBoundingClientRect().top)"
+    page.until(f"Math.min(...{tops}) < document.getElementById('node-0').getBoundingClientRect().top")
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_everything_that_can_be_used_has_a_name(reports, page, kind):
     page.open(reports[kind].as_uri())
     unnamed = page.find(

@@ -13,10 +13,13 @@ from vfxgb.cli.output import warn_of_damage, write_json
 from vfxgb.cli.parser import Commands, UsageError
 from vfxgb.errors import FormatError
 from vfxgb.files import write_atomically
+from vfxgb.party.alone import compare_alone, read_alone
+from vfxgb.party.config import load_config
 from vfxgb.party.folder import PartyFolder, RunFolder
 from vfxgb.party.record import RunRecord
-from vfxgb.report.document import read_document, read_ledger
+from vfxgb.report.document import make_document, read_document, read_ledger
 from vfxgb.report.page import render
+from vfxgb.report.sections.worth import compared
 from vfxgb.report.words import shown
 
 # Values of a metric that are shown: the first, the last, and so many between.
@@ -46,6 +49,12 @@ def add(commands: Commands) -> None:
         default=[],
         help="for -o: another party's share of the same run, with its consent; unmasks its splits; repeatable",
     )
+    parser.add_argument(
+        "--alone",
+        metavar="CONFIG",
+        default=None,
+        help="first train on own columns alone, as this configuration of the run says, and compare; nothing is sent",
+    )
     parser.set_defaults(run=run)
 
 
@@ -53,6 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Print or write the report. Exit code 0."""
     _check(arguments)
     folder = find_run(Path(arguments.folder))
+    if arguments.alone is not None:
+        compare_alone(load_config(arguments.alone), folder)
     if arguments.output is not None:
         audit = None if arguments.audit is None else Path(arguments.audit)
         document = read_document(folder, audit, [Path(share) for share in arguments.share])
@@ -95,7 +106,9 @@ def report_text(record: RunRecord, ledger: dict[str, Any] | None, folder: RunFol
     """Write the whole report."""
     parts = [
         ("", _what(record)),
+        ("in short", _in_short(record, ledger)),
         ("how well", _evals(record)),
+        ("alone and together", _worth(record, folder)),
         ("time", _times(record)),
         ("traffic", _traffic(record)),
         ("who learned what", _learned(ledger)),
@@ -130,6 +143,10 @@ def _what(record: RunRecord) -> list[str]:
     return lines + [line for given, line in optional if given]
 
 
+def _in_short(record: RunRecord, ledger: dict[str, Any] | None) -> list[str]:
+    return [f"  {sentence}" for sentence in make_document(record, ledger, None)["verdict"]]
+
+
 def _evals(record: RunRecord) -> list[str]:
     lines = []
     for name, metrics in record.evals.items():
@@ -149,6 +166,13 @@ def _evals(record: RunRecord) -> list[str]:
         score = "" if record.best_score is None else f" ({record.best_score:.6g})"
         lines += [f"  best round: {record.best_iteration}{score}", f"  {record.early_stopping()}"]
     return lines
+
+
+def _worth(record: RunRecord, folder: RunFolder) -> list[str]:
+    """What own columns reach alone, where that was compared."""
+    alone = read_alone(folder)
+    rows = [] if alone is None else compared(msgspec.json.decode(msgspec.json.encode(record)), alone)
+    return [f"  {what}: alone {apart}, together {joint} ({gain}): {said}" for what, apart, joint, gain, said in rows]
 
 
 def _places(count: int) -> list[int]:

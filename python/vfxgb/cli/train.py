@@ -131,10 +131,14 @@ def _live(at: int | None) -> Iterator[Callable[["RunFolder"], None]]:
 
 
 def _print(record: "RunRecord", folder: "RunFolder") -> None:
+    from vfxgb.report.document import make_document, read_ledger
+
     print(f"trained {record.rounds} rounds in {record.seconds:.1f} s; run {record.run}")
     if record.best_iteration is not None:
         print(record.early_stopping())
     for name, metrics in record.headline().items():
         print(f"  {name}: " + ", ".join(f"{metric} {value:.5f}" for metric, value in metrics.items()))
     print(f"model: {folder.path / record.model}")
-    print(f"what the run revealed: vfxgb report {folder.path}")
+    for sentence in make_document(record, read_ledger(folder), None)["verdict"]:
+        print(sentence)
+    print(f"all that the run revealed: vfxgb report {folder.path}")

@@ -82,7 +82,7 @@ from vfxgb.contract.roles import (
     PreparingPassive,
     Release,
 )
-from vfxgb.contract.spec import EngineOptions, PrecisionBits, ProtocolSpec, Subtract, no_options
+from vfxgb.contract.spec import EngineOptions, Learned, PrecisionBits, ProtocolSpec, Subtract, no_options
 from vfxgb.contract.wire_cost import Saving, TrainingShape, WireCost, shared_cost
 from vfxgb.rows.gradients import Gradients
 
@@ -97,6 +97,7 @@ __all__ = [
     "Gradients",
     "HiddenActiveRole",
     "HiddenPassiveRole",
+    "Learned",
     "LeftRows",
     "LevelNodes",
     "OpenNodes",

@@ -62,6 +62,17 @@ CategorySplits: TypeAlias = Literal["none", "one-hot", "all"]
 
 
 @dataclass(frozen=True)
+class Learned:
+    """What a run tells each side at most, in words that need no knowledge of the protocol.
+
+    Each is the end of a sentence that begins with "NAME learned"; `{others}` stands for the names of the other side.
+    """
+
+    active: str
+    passive: str
+
+
+@dataclass(frozen=True)
 class ProtocolSpec:
     """A protocol's statement about itself: `SPEC` in its folder's spec.py.
 
@@ -73,6 +84,8 @@ class ProtocolSpec:
     `variant(params)` gives the fields that have other values under such parameters, by name; see `under`.
     `quick_params` are the protocol_params under which the conformance suite runs it, fast rather than safe.
     `default_bins` is how many bins a feature has where the user does not say: fewer where bytes and time grow with it.
+
+    `learned` is what each side learns by it, in a sentence for people who decide; a page of a run begins with it.
 
     What it promises: `exact` says that its models equal those of `plain`, `repeatable` that two runs of one training
     give one model. `security` is "none" (the other side sees gradients or data in clear), "broken" (an attack is known;
@@ -116,6 +129,7 @@ class ProtocolSpec:
     security: Literal["none", "broken", "semi-honest"]
     attacks: tuple[str, ...] = ()
     dp_events: tuple[str, ...] = ()
+    learned: Learned | None = None
     quick_params: Mapping[str, Any] = field(default_factory=dict)
     options: Callable[[Any], EngineOptions] = no_options
     release: Callable[[ReleaseContext], Release] | None = None

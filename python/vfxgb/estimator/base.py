@@ -382,7 +382,15 @@ class EstimatorBase:
         best = (self.best_iteration_, self.best_score_)
         findings = None if audit is None else audit.to_dict()
         document = simulated_document(
-            *self._ran, model, self.ledger_, self.traffic_, self.timings_, self.evals_result_, best, findings
+            *self._ran,
+            model,
+            self.ledger_,
+            self.traffic_,
+            self.timings_,
+            self.evals_result_,
+            best,
+            findings,
+            self.__dict__.get("alone_"),
         )
         write_atomically(Path(path), render(document).encode())
 

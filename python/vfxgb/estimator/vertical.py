@@ -7,12 +7,13 @@ This is a simulation: one user holds everything and learns what training among r
 Parameters of training have XGBoost's names, defaults and meanings (vfxgb.params); `help(VFXGBClassifier)` lists all.
 
 After fit: model_, ledger_, traffic_, timings_, evals_result_, best_iteration_, best_score_, n_features_in_,
-feature_names_in_ (if X has names), feature_importances_, transcript_ (if recorded), and classes_ of the classifier.
+feature_names_in_ (if X has names), feature_importances_, transcript_ (if recorded), alone_ (if compared), and
+classes_ of the classifier.
 """
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -44,6 +45,7 @@ from vfxgb.objective import make_objective
 from vfxgb.params import TrainParams, bad_value
 from vfxgb.protocols import protocol_names
 from vfxgb.runtime.ledger import Ledger
+from vfxgb.train.alone import train_alone
 from vfxgb.train.callbacks import TrainingCallback
 from vfxgb.train.progress import tell
 from vfxgb.train.simulate import SimulatedInput, plan_for
@@ -163,6 +165,7 @@ class PartyEstimator(EstimatorBase):
         base_margin: Any = None,
         base_margin_eval_set: Sequence[Any] | None = None,
         xgb_model: Any = None,
+        compare_alone: bool = False,
     ) -> Self:
         """Train.
 
@@ -178,7 +181,8 @@ class PartyEstimator(EstimatorBase):
         of quantiles, or what xgboost's QuantileDMatrix.get_quantile_cut() returns. base_margin: [n] or [n, n_classes],
         margins that rows start from; `base_margin_eval_set` has one entry for each eval set. xgb_model: train
         `n_estimators` further rounds on top of a model, a fitted estimator or the path of a file of save_model; the
-        parties first predict the rows with it, jointly.
+        parties first predict the rows with it, jointly. compare_alone: train once more on the active party's columns
+        alone, on the same rows, and keep what that reaches in alone_; `report` shows both.
         Raises errors of vfxgb.errors that name party, column, what was found and what was wanted.
         """
         params = self.get_params()
@@ -187,6 +191,11 @@ class PartyEstimator(EstimatorBase):
         held = (params["parties"], params["active"], params["missing"])
         from_files = are_files(X) and (isinstance(y, str) or engine.in_shards)
         classes: NDArray[Any] | None
+        if compare_alone and xgb_model is not None:
+            raise ParameterError(
+                "training: compare_alone with xgb_model, wanted one of them: the earlier model has the others' columns "
+                "already; compare a training from its first round"
+            )
         start = Start(base_margin, base_margin_eval_set, xgb_model)
         margins = None
         if from_files:
@@ -235,6 +244,9 @@ class PartyEstimator(EstimatorBase):
         self._ran = ("active", protocol, dict(protocol_params or {}))
         self._from_files = from_files
         self.__dict__.pop("transcript_", None)
+        self.__dict__.pop("alone_", None)
+        if compare_alone:
+            self.alone_ = asdict(train_alone(given, layout.active, plan.params))
         if result.transcript is not None:
             self.transcript_ = result.transcript
         return self

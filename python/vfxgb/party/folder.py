@@ -9,6 +9,7 @@
     <folder>/runs/<run id>/         made when the run has met its parties, at a passive party when rows are agreed on
       run.json                      RunRecord: what was asked, how it went, versions, timings, traffic
       ledger.json                   what every message revealed, and to whom
+      alone.json                    at the active party, if it was asked for: what own columns reach alone (alone.py)
       share.json                    this party's share of the model
       draft.json                    while a run goes on: the active party's or server's share as it stood a moment ago
       signed.json                   at a user: which sets of users it has signed for (vfxgb.secagg.guard)
@@ -59,6 +60,7 @@ class RunFolder:
         self.run_file = path / "run.json"
         self.ledger_file = path / "ledger.json"
         self.predictions_file = path / "predictions.json"
+        self.alone_file = path / "alone.json"
         self.share_file = path / "share.json"
         self.draft_file = path / "draft.json"
         self.signed_file = path / "signed.json"

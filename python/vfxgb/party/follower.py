@@ -60,6 +60,8 @@ class Follower:
         self._n_features = 0
         # How many ids the active party has brought to the alignment, if it was in this session.
         self._claimed: dict[str, int] = {}
+        # Seconds of the alignment, if it was in this session, as timings have them.
+        self._aligned: dict[str, float] = {}
         self._rounds = 0
         self._pace = Pace()
         self._record = self._first_record()
@@ -75,7 +77,7 @@ class Follower:
         timings = result.timings
         record = msgspec.structs.replace(
             self._seen(),
-            timings={self._party.name: dict(timings.seconds)},
+            timings={self._party.name: {**self._aligned, **timings.seconds}},
             operations=dict(timings.operations),
             model=self._folder.share_file.name,
         )
@@ -152,6 +154,7 @@ class Follower:
     def _agree(self) -> AgreedRows:
         """Find the common rows with the active party, and keep them."""
         settings, consent = self._settings, self._settings.consent
+        start = time.perf_counter()
         aligned = align_passive(
             self._party.name,
             self._held.ids,
@@ -161,6 +164,7 @@ class Follower:
             self._accept_alignment,
             consent.enough_common,
         )
+        self._aligned = {"align": time.perf_counter() - start}
         consent.common_rows(aligned.sizes[0])
         if aligned.hint:
             self._party.log.warning("overlap", **self._who, text=aligned.hint)

@@ -261,7 +261,12 @@ class Trainer:
         words = hello("train", self.run_id, config.purpose, train=request)
         talk = training_talk(self.plan.spec.name)
         answers = {name: session.begin(words, config.data.normalise, talk) for name, session in sessions.items()}
-        rows = load_rows(self.folder.rows_file, self.run_id, self._files()) if request.resume else self._agree(sessions)
+        with timings.phase("align"):
+            rows = (
+                load_rows(self.folder.rows_file, self.run_id, self._files())
+                if request.resume
+                else self._agree(sessions)
+            )
         self._sizes = dict(zip(("train", "valid"), (len(group) for group in rows.groups()), strict=False))
         features = {name: answer.n_features for name, answer in answers.items()}
         features[config.party] = len(self.train.table.names)

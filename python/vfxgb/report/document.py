@@ -1,10 +1,12 @@
 """Everything that the page of a run shows, as plain JSON, read from the run's folder.
 
     run          RunRecord of the run
+    verdict      what the run comes to, in three sentences (verdict.py)
     ledger       ledger.json, None while there is none
     guarantees   what the protocol or aggregator says about itself (guarantees.py)
     model        trees and importance as the shares given allow, None while there is no share (trees.py)
     audit        findings of `vfxgb audit --json`, None if none were given
+    alone        what the active party's own columns reach alone (party/alone.py), None if nobody compared
     files        names of the files in the folder
     vfxgb, made  the version that made the document, and when (Unix seconds)
 
@@ -23,10 +25,12 @@ from vfxgb.audit.report import FORMAT as AUDIT_FORMAT
 from vfxgb.audit.report import VERSION as AUDIT_VERSION
 from vfxgb.errors import FormatError, ShareMismatchError
 from vfxgb.model.file import load_shares
+from vfxgb.party.alone import read_alone
 from vfxgb.party.folder import LEDGER_FORMAT, RunFolder
 from vfxgb.party.record import RunRecord, now
 from vfxgb.report.guarantees import guarantees
 from vfxgb.report.trees import describe_model
+from vfxgb.report.verdict import verdict
 from vfxgb.runtime.ledger import counted
 
 
@@ -42,6 +46,7 @@ def read_document(folder: RunFolder, audit: Path | None = None, shares: Sequence
         _model(folder, shares),
         None if audit is None else read_audit(audit),
         sorted(path.name for path in folder.path.iterdir()),
+        read_alone(folder),
     )
 
 
@@ -51,15 +56,19 @@ def make_document(
     model: dict[str, Any] | None,
     audit: dict[str, Any] | None = None,
     files: Sequence[str] = (),
+    alone: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """A document of parts that are at hand, each as this module's first lines say."""
+    # Through JSON: tuples become lists, and metrics that are not defined None.
+    run, promised = msgspec.json.decode(msgspec.json.encode(record)), guarantees(record)
     return {
-        # Through JSON: tuples become lists, and metrics that are not defined None.
-        "run": msgspec.json.decode(msgspec.json.encode(record)),
+        "run": run,
+        "verdict": verdict(run, promised, ledger),
         "ledger": ledger,
-        "guarantees": guarantees(record),
+        "guarantees": promised,
         "model": model,
         "audit": audit,
+        "alone": alone,
         "files": list(files),
         "vfxgb": __version__,
         "made": now(),

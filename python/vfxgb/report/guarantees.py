@@ -49,12 +49,19 @@ _LEAVING = {
     True: "Users may leave at any stage of a sum.",
     False: "No user may leave once its vector was asked for.",
 }
+# What a server learns by whether sums are protected, and what its users learn.
+_USERS_SUMS = {
+    True: "sums over the users who took part, and no single user's numbers",
+    False: "the numbers of every single user",
+}
+_USERS_TREES = "the trees of the model, and nothing of another user's rows beyond what these trees say"
 _KEY_CENTRE = "A trusted key centre hands out keys or parameters before the run."
 
 
 def guarantees(record: RunRecord) -> dict[str, Any]:
     """`name`, `summary`, `security`, `weakened` (by parameters), `points` (sentences), `attacks`,
-    `reveals` (what messages tell by design), `kind` ("protocol" or "aggregator").
+    `reveals` (what messages tell by design), `kind` ("protocol" or "aggregator"), `learned` ("active" and "passive" ->
+    what that side learns, with {others} for the names of the other side; empty where it is not known).
 
     What the record says counts before what this version knows: it is what the run was made with.
     """
@@ -68,6 +75,7 @@ def guarantees(record: RunRecord) -> dict[str, Any]:
         "points": [],
         "attacks": list(record.attacks),
         "reveals": [],
+        "learned": {},
     }
     words = _USERS if users else _PARTIES
     if record.security in words:
@@ -81,9 +89,16 @@ def guarantees(record: RunRecord) -> dict[str, Any]:
         return section
     section["summary"] = spec.summary
     section["points"] += _of_protocol(spec) if isinstance(spec, ProtocolSpec) else _of_aggregator(spec)
+    section["learned"] = _learned(spec)
     told = dict.fromkeys(message.REVEALS.what for message in spec.messages)
     section["reveals"] = [what for what in told if what != NOTHING.what]
     return section
+
+
+def _learned(spec: ProtocolSpec | AggregatorSpec) -> dict[str, str]:
+    if not isinstance(spec, ProtocolSpec):
+        return {"active": _USERS_SUMS[spec.security != "none"], "passive": _USERS_TREES}
+    return {} if spec.learned is None else {"active": spec.learned.active, "passive": spec.learned.passive}
 
 
 def _spec_of(record: RunRecord) -> ProtocolSpec:

@@ -12,12 +12,13 @@ from importlib.resources import files
 from typing import Any
 
 from vfxgb.report.html import Markup, policy_digest, tag
-from vfxgb.report.sections import audit, cost, head, importance, ledger, protection, quality, setup, trees
+from vfxgb.report.sections import audit, cost, head, importance, ledger, protection, quality, setup, trees, worth
 from vfxgb.report.words import joined, moment
 
 SECTIONS: tuple[tuple[str, str, Callable[[dict[str, Any]], Markup]], ...] = (
     ("head", "Overview", head.render),
     ("learning", "Learning", quality.learning),
+    ("worth", "Alone and together", worth.render),
     ("curves", "Calibration and ROC", quality.curves),
     ("trees", "Trees", trees.render),
     ("importance", "Importance", importance.render),

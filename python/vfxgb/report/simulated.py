@@ -31,9 +31,10 @@ def simulated_document(
     evals: Mapping[str, Any],
     best: tuple[int | None, float | None],
     audit: dict[str, Any] | None = None,
+    alone: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The document (document.py). `role`: "active" or "server", of the party that holds the trees; `best`: the best
-    round and its score; `audit`: AuditReport.to_dict().
+    round and its score; `audit`: AuditReport.to_dict(); `alone`: what the active party's own columns reach alone.
     """
     share = model.active_share
     spec = aggregator_by_name(protocol) if role in USER_ROLES else protocol_by_name(protocol)
@@ -57,4 +58,6 @@ def simulated_document(
         traffic={name: TrafficRecord.of(counted) for name, counted in traffic.items()},
         facts={"simulated": "all parties in one process"},
     )
-    return make_document(record, ledger_document(ledger), describe_model(share, model.passive_shares), audit)
+    return make_document(
+        record, ledger_document(ledger), describe_model(share, model.passive_shares), audit, alone=alone
+    )

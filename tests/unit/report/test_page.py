@@ -34,7 +34,7 @@ def _of(document: dict, **changes: object) -> dict:
 def test_all_sections_of_a_full_run(document) -> None:
     page = Page(render(document))
     assert len(page.ids) == len(set(page.ids))
-    assert [key for key, _, _ in SECTIONS if not page.shown(key)] == ["audit"]
+    assert [key for key, _, _ in SECTIONS if not page.shown(key)] == ["worth", "audit"]
     for wanted in (
         "credit scoring",
         "12,345",
@@ -203,3 +203,28 @@ def test_a_run_in_progress_shows_its_draft(tmp_path, result) -> None:
     folder = write_run(tmp_path, result.active_share, result.ledger, state="running")
     folder.share_file.rename(folder.draft_file)
     assert Page(render(read_document(folder), live=True)).shown("trees")
+
+
+def test_the_verdict_comes_before_the_numbers(document) -> None:
+    head = fragments(document)["head"]
+    assert len(document["verdict"]) == 3
+    assert head.count("<li>") == 3
+    assert head.index('class="verdict"') < head.index('class="cards')
+    assert 'class="verdict"' not in fragments(document | {"verdict": []})["head"]
+
+
+def test_the_headline_is_of_the_best_round_and_of_rows_not_trained_on(document) -> None:
+    evals = {"train": {"auc": [0.9, 0.99, 1.0]}, "valid": {"auc": [0.5, 0.625, 0.55]}}
+    cards = fragments(_of(document, evals=evals, best_iteration=1))["head"].split('class="cards')[1]
+    assert cards.index("auc on valid") < cards.index("Rounds")
+    assert "0.625" in cards
+    assert "after round 1, the best" in cards
+    assert "0.55" not in cards
+    assert "the training rows" not in cards
+
+
+def test_a_headline_of_training_rows_says_so(document) -> None:
+    run = _of(document, evals={"train": {"auc": [0.9, 1.0]}}, best_iteration=None)
+    cards = fragments(run)["head"].split('class="cards')[1]
+    assert "auc on the training rows" in cards
+    assert "after the last round: says little of other rows" in cards

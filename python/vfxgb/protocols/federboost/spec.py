@@ -1,6 +1,6 @@
 """What `federboost` is."""
 
-from vfxgb.contract import ProtocolSpec, TrainingShape, WireCost
+from vfxgb.contract import Learned, ProtocolSpec, TrainingShape, WireCost
 from vfxgb.protocols.federboost.active import FederBoostActive
 from vfxgb.protocols.federboost.messages import Buckets, Usable
 from vfxgb.protocols.federboost.params import FederBoostParams
@@ -21,6 +21,12 @@ SPEC = ProtocolSpec(
     active=FederBoostActive,
     passive=FederBoostPassive,
     messages=(Buckets, Usable),
+    learned=Learned(
+        active="the bucket of every training row in every column of {others}, with noise on it, and which rows go "
+        "left at the splits that {others} won; names of columns and thresholds stay hidden",
+        passive="which rows are together in a node of a tree, and which of its own splits won; no label and no "
+        "gradient is sent to it",
+    ),
     exact=False,
     security="semi-honest",
     attacks=(

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from vfxgb.contract import ProtocolSpec
+from vfxgb.contract import Learned, ProtocolSpec
 from vfxgb.protocols.he.active import make_active
 from vfxgb.protocols.he.attack_texts import ATTACKS, MESSAGES, QUICK
 from vfxgb.protocols.he.cost import he_cost, he_savings
@@ -22,6 +22,12 @@ def encrypted_spec(name: str, summary: str, params: type[HeParams], layout: HeLa
         passive=partial(HePassive, layout=layout),
         messages=(*MESSAGES, CandidateWeights, CandidateCategories),
         split_rules=("gain", "centred"),
+        learned=Learned(
+            active="sums of gradients for every candidate split of {others}, and which rows go left at the splits that "
+            "{others} won; names of columns and thresholds stay hidden",
+            passive="which rows are together in a node of a tree, and which of its own splits won; gradients reach "
+            "it encrypted only, and no label does",
+        ),
         exact=True,
         security="semi-honest",
         attacks=ATTACKS,

@@ -1,6 +1,6 @@
 """What `ldp` is."""
 
-from vfxgb.contract import ProtocolSpec, Saving, TrainingShape, WireCost
+from vfxgb.contract import Learned, ProtocolSpec, Saving, TrainingShape, WireCost
 from vfxgb.protocols.ldp.active import make_active
 from vfxgb.protocols.ldp.messages import LdpGradients, LdpPrinted
 from vfxgb.protocols.ldp.params import LdpParams, ldp_options
@@ -25,6 +25,12 @@ SPEC = ProtocolSpec(
     active=make_active,
     passive=make_passive,
     messages=(*SCORED_MESSAGES, LdpGradients, LdpPrinted),
+    learned=Learned(
+        active="the gain of the best split of {others} in each node, and which rows go left at the splits that "
+        "{others} won; names of columns and thresholds stay hidden",
+        passive="labels or gradients of single rows with noise on them, which rows are together in a node of a tree, "
+        "and which of its own splits won",
+    ),
     exact=False,
     security="semi-honest",
     attacks=(

@@ -1,6 +1,6 @@
 """What `masked` is."""
 
-from vfxgb.contract import ProtocolSpec, Saving, TrainingShape, WireCost
+from vfxgb.contract import Learned, ProtocolSpec, Saving, TrainingShape, WireCost
 from vfxgb.protocols.masked.active import MaskedActive
 from vfxgb.protocols.masked.messages import MASKED_MESSAGES
 from vfxgb.protocols.masked.params import MaskedParams, masked_options
@@ -25,6 +25,11 @@ SPEC = ProtocolSpec(
     active=MaskedActive,
     passive=MaskedPassive,
     messages=(*SCORED_MESSAGES, *MASKED_MESSAGES),
+    learned=Learned(
+        active="noise from which, over many trees, it can tell which rows go left at candidate splits of {others}; "
+        "names of columns and thresholds stay hidden",
+        passive="gradients of single rows under noise that it can take off again, and with them the labels",
+    ),
     exact=False,
     security="broken",
     attacks=(

@@ -1,6 +1,6 @@
 """What `ot_shares` is."""
 
-from vfxgb.contract import ProtocolSpec
+from vfxgb.contract import Learned, ProtocolSpec
 from vfxgb.protocols.he.attack_texts import NODE_SETS, SMALL_BUCKETS, SOLVED_TABLE
 from vfxgb.protocols.open_sums.messages import CandidateCategories, CandidateWeights
 from vfxgb.protocols.ot_shares.active import OtActive
@@ -54,6 +54,12 @@ SPEC = ProtocolSpec(
         CandidateCategories,
     ),
     split_rules=("gain", "centred"),
+    learned=Learned(
+        active="sums of gradients for every candidate split of {others}, and which rows go left at the splits that "
+        "{others} won; names of columns and thresholds stay hidden",
+        passive="which rows are together in a node of a tree, and which of its own splits won; labels and gradients "
+        "reach it masked only",
+    ),
     exact=True,
     default_bins=64,
     security="semi-honest",

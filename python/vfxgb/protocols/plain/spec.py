@@ -6,6 +6,7 @@ from vfxgb.contract import (
     ActiveContext,
     HiddenActiveRole,
     HiddenPassiveRole,
+    Learned,
     PassiveContext,
     ProtocolSpec,
     TrainingShape,
@@ -71,6 +72,11 @@ SPEC = ProtocolSpec(
     variant=plain_variant,
     split_rules=("gain", "centred"),
     local_params=("order_seed",),
+    learned=Learned(
+        active="sums of gradients, or scores, for every candidate split of {others}, and which rows go left at the "
+        "splits that {others} won; names of columns and thresholds stay hidden",
+        passive="the gradient of every row it was asked about, and with it the label",
+    ),
     exact=True,
     security="none",
     options=plain_options,

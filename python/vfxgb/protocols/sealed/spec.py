@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from vfxgb.contract import ProtocolSpec
+from vfxgb.contract import Learned, ProtocolSpec
 from vfxgb.lattice import LATTICE_MESSAGES
 from vfxgb.protocols.sealed.active import SealedActive
 from vfxgb.protocols.sealed.cost import sealed_cost
@@ -57,6 +57,12 @@ SPEC = ProtocolSpec(
         TransferStock,
     ),
     variant=sealed_variant,
+    learned=Learned(
+        active="which rows go left at each split that {others} won, and from many trees much of how these columns "
+        "order the rows; names of columns, thresholds and sums stay hidden",
+        passive="which of its own splits won, where they stand in the trees and how many nodes were open, but no "
+        "label, no gradient, and not which rows are in a node",
+    ),
     exact=False,
     repeatable=False,
     security="semi-honest",

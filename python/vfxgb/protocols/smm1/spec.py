@@ -1,6 +1,6 @@
 """What `smm1` is."""
 
-from vfxgb.contract import ProtocolSpec, TrainingShape, WireCost
+from vfxgb.contract import Learned, ProtocolSpec, TrainingShape, WireCost
 from vfxgb.protocols.he.attack_texts import MESSAGES, QUICK
 from vfxgb.protocols.smm.cost import fewer_vectors, product_cost
 from vfxgb.protocols.smm.messages import Smm1Basis, Smm1Products
@@ -22,6 +22,11 @@ SPEC = ProtocolSpec(
     active=make_active,
     passive=Smm1Passive,
     messages=(Smm1Basis, Smm1Products, *MESSAGES),
+    learned=Learned(
+        active="which rows lie left of each candidate split of {others}; names of columns and thresholds stay hidden",
+        passive="vectors from which all labels can be computed for up to a few hundred rows, and which rows are "
+        "together in a node of a tree",
+    ),
     exact=True,
     security="broken",
     attacks=(

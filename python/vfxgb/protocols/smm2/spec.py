@@ -1,6 +1,6 @@
 """What `smm2` is."""
 
-from vfxgb.contract import ProtocolSpec, TrainingShape, WireCost
+from vfxgb.contract import Learned, ProtocolSpec, TrainingShape, WireCost
 from vfxgb.protocols.he.attack_texts import MESSAGES, QUICK
 from vfxgb.protocols.scored.cost import scored_cost
 from vfxgb.protocols.scored.messages import SCORED_MESSAGES
@@ -25,6 +25,11 @@ SPEC = ProtocolSpec(
     active=Smm2Active,
     passive=Smm2Passive,
     messages=(*SCORED_MESSAGES, Smm2Basis, Smm2Products, Smm2Sums, *MESSAGES),
+    learned=Learned(
+        active="vectors from which most candidate splits of {others} can be computed row by row for about a hundred "
+        "rows; names of columns and thresholds stay hidden",
+        passive="the gradients of single rows up to a small error, and with them the labels",
+    ),
     exact=True,
     security="broken",
     attacks=(

@@ -1,9 +1,13 @@
-// Draws one tree of the model from left to right, and writes it as a table. Data: the JSON block "tree-data".
+// Draws one tree of the model from left to right, on narrow screens as a list that is indented, and writes it as a table. Data: the JSON block "tree-data".
 "use strict";
 
 const SVG = "http://www.w3.org/2000/svg";
-const BOX = { width: 164, height: 42, gap: 92, row: 54, leaf: 92, margin: 16 };
-const OPEN_LEAVES = 8; // a tree is unfolded as far as it ends in about so many boxes
+const BOX = { width: 164, height: 42, gap: 92, row: 54, leaf: 92, margin: 16, fold: 46 };
+const LISTED = { width: 184, row: 66, margin: 8, step: 22, least: 8 }; // a step to the right for each level, as far as there is room
+const OPEN_LEAVES = { wide: 8, narrow: 4 }; // a tree is unfolded as far as it ends in about so many boxes
+/** Boxes are wider in the list, whose letters are larger. */
+const boxWidth = () => (NARROW.matches ? LISTED.width : BOX.width);
+const NARROW = matchMedia("(max-width: 40rem)");
 const chosen = { tree: 0, open: null }; // outlives the section, which the live view replaces
 
 function element(name, attributes, ...children) {
@@ -21,12 +25,12 @@ function shorten(text, most) {
   return text.length <= most ? text : text.slice(0, most - 1) + "\u2026";
 }
 
-/** What is to be said of a node, as words. */
 /** What a row that goes to yes fulfils; of a split by categories the report has it in words. */
 function condition(cut) {
   return " " + (typeof cut === "string" ? cut : "< " + digits(cut));
 }
 
+/** What is to be said of a node, as words. */
 function describe(data, tree, node) {
   if (tree.owner[node] < 0) {
     const value = tree.value[node];
@@ -61,7 +65,7 @@ function firstOpen(tree) {
   let leaves = 1;
   for (let level = [0]; level.length; ) {
     const inner = level.filter((node) => tree.owner[node] >= 0);
-    if (leaves + inner.length > OPEN_LEAVES) break;
+    if (leaves + inner.length > (NARROW.matches ? OPEN_LEAVES.narrow : OPEN_LEAVES.wide)) break;
     inner.forEach((node) => open.add(node));
     leaves += inner.length;
     level = inner.flatMap((node) => [tree.yes[node], tree.no[node]]);
@@ -73,20 +77,48 @@ function firstOpen(tree) {
 function layOut(tree, open) {
   const places = new Map();
   let row = 0;
-  let deepest = 0;
   (function place(node, depth) {
-    deepest = Math.max(deepest, depth);
     let y;
     if (tree.owner[node] >= 0 && open.has(node)) y = (place(tree.yes[node], depth + 1) + place(tree.no[node], depth + 1)) / 2;
     else y = BOX.margin + BOX.height / 2 + BOX.row * row++;
     places.set(node, { x: BOX.margin + depth * (BOX.width + BOX.gap), y });
     return y;
   })(0, 0);
-  return {
-    places,
-    width: 2 * BOX.margin + deepest * (BOX.width + BOX.gap) + BOX.width + 34,
-    height: 2 * BOX.margin + BOX.height + BOX.row * (row - 1),
-  };
+  return { places, width: farRight(tree, open, places) + BOX.margin, height: 2 * BOX.margin + BOX.height + BOX.row * (row - 1) };
+}
+
+/** Where the last box ends, with the mark of what is folded behind it. */
+function farRight(tree, open, places) {
+  const width = (node) => (tree.owner[node] < 0 ? BOX.leaf : boxWidth() + (open.has(node) ? 0 : BOX.fold));
+  return Math.max(...[...places].map(([node, at]) => at.x + width(node)));
+}
+
+/** The same below each other, a step to the right for each level, in `room` pixels if that can be. */
+function layOutAsList(tree, open, room) {
+  const depths = new Map();
+  (function visit(node, depth) {
+    depths.set(node, depth);
+    if (tree.owner[node] >= 0 && open.has(node)) [tree.yes[node], tree.no[node]].forEach((child) => visit(child, depth + 1));
+  })(0, 0);
+  const deepest = Math.max(1, ...depths.values());
+  const left = room - 2 * LISTED.margin - LISTED.width - BOX.fold;
+  const step = Math.max(LISTED.least, Math.min(LISTED.step, left / deepest));
+  const places = new Map();
+  let row = 0;
+  for (const [node, depth] of depths) {
+    places.set(node, { x: LISTED.margin + depth * step, y: LISTED.margin + BOX.height / 2 + LISTED.row * row++ });
+  }
+  const height = 2 * LISTED.margin + BOX.height + LISTED.row * (row - 1);
+  return { places, width: Math.max(farRight(tree, open, places) + LISTED.margin, 1), height };
+}
+
+/** From under a split down to its child, with the answer above the child. */
+function drawListEdge(from, to, answer, isDefault) {
+  const path = `M${from.x + 4} ${from.y + BOX.height / 2}V${to.y}H${to.x}`;
+  return [
+    element("path", { d: path, class: isDefault ? "edge default" : "edge" }),
+    element("text", { x: to.x + 4, y: to.y - BOX.height / 2 - 5, class: "answer" }, answer + (isDefault ? ", missing" : "")),
+  ];
 }
 
 function drawEdge(from, to, answer, isDefault) {
@@ -104,7 +136,7 @@ function drawNode(said, node, at, hidden, isOpen) {
   const top = said.leaf ? 4 : 0;
   group.append(
     element("title", {}, said.what),
-    element("rect", { class: "box", y: top, width: said.leaf ? BOX.leaf : BOX.width, height: BOX.height - 2 * top, rx: 7 }),
+    element("rect", { class: "box", y: top, width: said.leaf ? BOX.leaf : boxWidth(), height: BOX.height - 2 * top, rx: 7 }),
   );
   if (said.leaf) {
     group.append(
@@ -113,11 +145,11 @@ function drawNode(said, node, at, hidden, isOpen) {
     );
     return group;
   }
-  if (said.masked) group.append(element("rect", { width: BOX.width, height: BOX.height, rx: 7, fill: "url(#tree-hatch)" }));
+  if (said.masked) group.append(element("rect", { width: boxWidth(), height: BOX.height, rx: 7, fill: "url(#tree-hatch)" }));
   group.append(
     element("path", { class: said.party.style, d: `M7 0H26V${BOX.height}H7A7 7 0 0 1 0 ${BOX.height - 7}V7A7 7 0 0 1 7 0Z` }),
     element("text", { class: "letter on-" + said.party.style, x: 13, y: 25 }, said.party.letter),
-    element("text", { class: "what", x: 34, y: 18 }, shorten(said.name, 20 - Math.min(said.below.length, 12)) + said.below),
+    element("text", { class: "what", x: 34, y: 18 }, shorten(said.name, (NARROW.matches ? 20 : 18) - Math.min(said.below.length, 12)) + shorten(said.below, 14)),
     element("text", { class: "minor", x: 34, y: 33 }, said.minor),
   );
   group.classList.add("foldable");
@@ -128,15 +160,16 @@ function drawNode(said, node, at, hidden, isOpen) {
   group.setAttribute("aria-label", [`${said.party.name}: ${said.what}`, said.minor, missing, `${hidden} nodes below`].filter(Boolean).join("; "));
   if (!isOpen) {
     group.append(
-      element("rect", { class: "fold", x: BOX.width + 2, y: BOX.height / 2 - 10, width: 42, height: 20, rx: 10 }),
-      element("text", { class: "minor mid", x: BOX.width + 23, y: BOX.height / 2 + 4 }, "+" + hidden),
+      element("rect", { class: "fold", x: boxWidth() + 2, y: BOX.height / 2 - 10, width: 42, height: 20, rx: 10 }),
+      element("text", { class: "minor mid", x: boxWidth() + 23, y: BOX.height / 2 + 4 }, "+" + hidden),
     );
   }
   return group;
 }
 
-function drawTree(data, tree, open) {
-  const { places, width, height } = layOut(tree, open);
+function drawTree(data, tree, open, room) {
+  const { places, width, height } = NARROW.matches ? layOutAsList(tree, open, room) : layOut(tree, open);
+  const edge = NARROW.matches ? drawListEdge : drawEdge;
   const below = descendants(tree);
   const drawing = element("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": "Tree " + chosen.tree });
   const hatch = { id: "tree-hatch", width: 8, height: 8, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" };
@@ -148,8 +181,8 @@ function drawTree(data, tree, open) {
     const isOpen = tree.owner[node] >= 0 && open.has(node);
     if (isOpen) {
       drawing.append(
-        ...drawEdge(at, places.get(tree.yes[node]), "yes", tree.left[node] === 1),
-        ...drawEdge(at, places.get(tree.no[node]), "no", tree.left[node] === 0),
+        ...edge(at, places.get(tree.yes[node]), "yes", tree.left[node] === 1),
+        ...edge(at, places.get(tree.no[node]), "no", tree.left[node] === 0),
       );
     }
     nodes.push(drawNode(describe(data, tree, node), node, at, below[node], isOpen));
@@ -202,7 +235,7 @@ function setUpTrees() {
   ].map((id) => document.getElementById(id));
 
   const draw = (focus) => {
-    drawing.replaceChildren(drawTree(data, data.trees[chosen.tree], chosen.open));
+    drawing.replaceChildren(drawTree(data, data.trees[chosen.tree], chosen.open, drawing.clientWidth));
     if (focus !== undefined) document.getElementById("node-" + focus).focus();
   };
   const tabulateIfOpen = () => {
@@ -242,6 +275,7 @@ function setUpTrees() {
     if ((event.key === "Enter" || event.key === " ") && toggle(event.target)) event.preventDefault();
   });
   asTable.addEventListener("toggle", tabulateIfOpen);
+  NARROW.onchange = () => choose(chosen.tree);
   document.getElementById("tree-controls").hidden = false;
   drawing.hidden = false;
   choose(chosen.tree, chosen.open);

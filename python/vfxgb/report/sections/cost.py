@@ -3,8 +3,9 @@
 from typing import Any
 
 from vfxgb.report.charts import Frame, Series, bar, line_chart
-from vfxgb.report.html import Markup, markup, more, table, tag
+from vfxgb.report.html import Child, Markup, markup, more, table, tag
 from vfxgb.report.owners import badge, places, style
+from vfxgb.report.phases import phase_words, stages
 from vfxgb.report.words import duration, plural, share, size
 
 
@@ -19,6 +20,7 @@ def time(document: dict[str, Any]) -> Markup:
     return markup(
         tag("h2", "Time"),
         tag("p", f"{duration(run['seconds'])} in all{rounds}.") if run["seconds"] else None,
+        _stages(run),
         tag("div", pace, class_="charts") if pace else None,
         tables,
         _operations(run["operations"]),
@@ -53,13 +55,22 @@ def traffic(document: dict[str, Any]) -> Markup:
     return markup(tag("h2", "Traffic"), tag("p", said), table("Traffic by peer", head, rows, numeric=(1, 3, 4), wide=2))
 
 
+def _stages(run: dict[str, Any]) -> Markup:
+    """What happened in which order, for who asks no more."""
+    found = stages(run) if run["seconds"] else []
+    rows = [(what, duration(seconds), share(seconds / run["seconds"])) for what, seconds in found]
+    return (
+        table("What happened", ("what happened", "time", "share"), rows, numeric=(1, 2)) if len(rows) > 1 else Markup()
+    )
+
+
 def _phases(document: dict[str, Any], party: str, phases: dict[str, float]) -> Markup:
     ordered = sorted(phases.items(), key=lambda item: -item[1])
     total, most = sum(phases.values()), ordered[0][1]
     colour = style(places(document).get(party, 0))
     rows = [
         (
-            phase,
+            _phase(phase),
             duration(seconds),
             bar(seconds, most, f"{colour} waiting" if phase == "wait" else colour),
             share(seconds / total) if total else "",
@@ -70,6 +81,11 @@ def _phases(document: dict[str, Any], party: str, phases: dict[str, float]) -> M
         tag("h3", "Phases at ", badge(document, party)),
         table(f"Seconds by phase at {party}", ("phase", "time", "", "share"), rows, numeric=(1, 3), wide=2),
     )
+
+
+def _phase(phase: str) -> Child:
+    words = phase_words(phase)
+    return (words[:1].upper() + words[1:], tag("span", phase, class_="tagname")) if words else phase
 
 
 def _pace(pace: dict[str, list[float]]) -> list[Markup]:

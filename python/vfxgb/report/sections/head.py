@@ -5,6 +5,7 @@ from typing import Any
 from vfxgb.report.guarantees import WEAKENED
 from vfxgb.report.html import Child, Markup, alert, markup, tag
 from vfxgb.report.owners import badge, badges
+from vfxgb.report.phases import doing
 from vfxgb.report.words import duration, joined, moment, number, plural, shown, size
 
 # What a reader must not overlook, by the protocol's security.
@@ -23,6 +24,8 @@ _ROLES = {
 _HOW = {"protocol": "Training by ", "aggregator": "Training over users' rows, sums protected by "}
 _FACTS = {"number": "User number"}
 MOST_CARDS = 8
+# The eval set of the rows that a model was trained on.
+TRAINING_ROWS = "train"
 
 
 def render(document: dict[str, Any]) -> Markup:
@@ -43,9 +46,13 @@ def render(document: dict[str, Any]) -> Markup:
             f". Begun {moment(run['started'])}." if run["started"] else ".",
             class_="lead",
         ),
+        tag("p", now, class_="now") if (now := doing(run)) else None,
         alert(tag("b", "It ended with: "), run["error"]) if run["error"] else None,
         alert(_WARNINGS[security]) if security in _WARNINGS else None,
         alert(WEAKENED) if document["guarantees"]["weakened"] else None,
+        tag("ol", (tag("li", sentence) for sentence in document["verdict"]), class_="verdict")
+        if document["verdict"]
+        else None,
         _cards(document),
         tag("dl", (_entry(name, value) for name, value in _facts(document)), class_="facts"),
     )
@@ -66,20 +73,9 @@ def _numbers(document: dict[str, Any]) -> list[tuple[str, str, str]]:
     """Name, value and a small word each, the most wanted first."""
     run = document["run"]
     planned = run["planned_rounds"]
-    numbers = [("Rounds", f"{run['rounds']:,}", f"of {planned:,}" if planned else "")]
-    # The numbers are of the model that predicts: the rounds up to the best one, where early stopping chose it.
     best = run["best_iteration"]
-    place, which = (-1, "after the last round") if best is None else (best, "after the best round")
-    # What the model was not trained on says more: it is the last set.
-    for name, metrics in reversed(run["evals"].items()):
-        numbers += [
-            (f"{name} {metric}", "none" if values[place] is None else number(values[place]), which)
-            for metric, values in metrics.items()
-            if place < len(values) and values
-        ]
-    if best is not None:
-        score = "" if run["best_score"] is None else number(run["best_score"])
-        numbers.append(("Best round", f"{best:,}", score))
+    chosen = f", {best:,} the best" if best is not None else ""
+    numbers = [*_metrics(run), ("Rounds", f"{run['rounds']:,}", f"of {planned:,}{chosen}" if planned else "")]
     if run["seconds"]:
         each = f"{duration(run['seconds'] / run['rounds'])} a round" if run["rounds"] else ""
         numbers.append(("Time", duration(run["seconds"]), each))
@@ -90,6 +86,25 @@ def _numbers(document: dict[str, Any]) -> list[tuple[str, str, str]]:
     if rows is not None:
         numbers.append(("Rows", f"{rows:,}", "trained on" if "train" in run["rows"] else "common to all"))
     return numbers
+
+
+def _metrics(run: dict[str, Any]) -> list[tuple[str, str, str]]:
+    """How well the model that predicts does, and on which rows: those it was not trained on, where there are any."""
+    best = run["best_iteration"]
+    # Predictions end with the best round, where early stopping chose one.
+    place, which = (-1, "after the last round") if best is None else (best, f"after round {best:,}, the best")
+    own = run["evals"].get(TRAINING_ROWS, {})
+    sets = {name: metrics for name, metrics in reversed(run["evals"].items()) if name != TRAINING_ROWS}
+    return [
+        (
+            f"{metric} on {'the training rows' if name == TRAINING_ROWS else name}",
+            "none" if values[place] is None else number(values[place]),
+            which + (": says little of other rows" if name == TRAINING_ROWS else ""),
+        )
+        for name, metrics in (sets or {TRAINING_ROWS: own}).items()
+        for metric, values in metrics.items()
+        if values and place < len(values)
+    ]
 
 
 def _facts(document: dict[str, Any]) -> list[tuple[str, Child]]:
