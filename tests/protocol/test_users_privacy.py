@@ -8,8 +8,8 @@ import pytest
 
 from user_runs import Crowd, make_consortium, make_job, make_rows, simulated
 from vfxgb.errors import ConsentError, MessageError
-from vfxgb.horizontal import remote
 from vfxgb.horizontal import noise as noise_module
+from vfxgb.horizontal import remote
 from vfxgb.horizontal.handshake import Invites
 from vfxgb.horizontal.job import PrivacyChoice
 from vfxgb.horizontal.privacy import PrivacySettings
