@@ -1,4 +1,4 @@
-"""reg:pseudohubererror: numbers of which some are far off. Squares near 0, absolute values far from it.
+"""robust:pseudohuber: numbers of which some are far off. Squares near 0, absolute values far from it.
 
 z = m - y      loss sqrt(1 + z^2) - 1      g = z / sqrt(1 + z^2)      h = 1 / sqrt(1 + z^2)^3
 """
@@ -31,13 +31,13 @@ def mean_loss(labels, predictions, weights):
 
 
 SPEC = ObjectiveSpec(
-    name="reg:pseudohubererror",
+    name="robust:pseudohuber",
     summary="numbers of which some are far off",
     make=lambda _: PseudoHuber(),
     labels="numbers",
-    default_metric="mphe",
-    metrics=(Metric("mphe", maximize=False, function=mean_loss),),
-    xgboost=lambda *_: {"name": SPEC.name, "pseudo_huber_param": {"huber_slope": "1"}},
+    default_metric="huberloss",
+    metrics=(Metric("huberloss", maximize=False, function=mean_loss),),
+    xgboost=lambda *_: {"name": "reg:pseudohubererror", "pseudo_huber_param": {"huber_slope": "1"}},
     bounds=(1.0, 1.0),
 )
 PseudoHuber.spec = SPEC

@@ -125,6 +125,8 @@ def _bounds(meta: Any) -> str:
         text += f" of at least {_number(meta.ge)}"
     elif meta.le is not None:
         text += f"{' and' if text else ' of'} at most {_number(meta.le)}"
+    if meta.lt is not None:
+        text += f"{' and' if text else ''} below {_number(meta.lt)}"
     return text if meta.multiple_of is None else f"{text}, a multiple of {_number(meta.multiple_of)}"
 
 
@@ -165,6 +167,7 @@ def _within(meta: Any, value: Any) -> bool:
         (meta.ge is None or value >= meta.ge)
         and (meta.gt is None or value > meta.gt)
         and (meta.le is None or value <= meta.le)
+        and (meta.lt is None or value < meta.lt)
     )
 
 

@@ -5,12 +5,14 @@ probabilities. Weighted means throughout; weights None is weight 1.
 
 auc: area under the ROC curve, ties counted half; for K classes one against the rest, averaged by class weight.
 ks: the largest distance between true and false positive rate over all thresholds (Kolmogorov-Smirnov), the number
-credit scoring reports. Both are NaN when the rows hold one class only.
+credit scoring reports. aucpr: area under precision over recall, between thresholds by the curve that both rates
+follow there; for K classes the plain mean of one against the rest. All three are NaN when the rows hold one class
+only. Some names take a number after an @, as XGBoost writes it: error@0.3, tweedie-nloglik@1.2.
 """
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,9 @@ MetricFunction = Callable[[FloatArray, FloatArray, FloatArray], float]
 
 # XGBoost's: keeps log finite.
 _LEAST_PROBABILITY = 1e-16
+# XGBoost's: keeps quotients of gamma's metrics finite.
+_LEAST_MEAN = 1e-6
+_NO_NUMBERS: Mapping[str, float] = {}
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,8 @@ def make_metric(metric: str | Callable[..., float] | Metric) -> Metric:
         known = METRICS | {own.name: own for name in objective_names() for own in spec_of(name).metrics}
         if metric in known:
             return known[metric]
+        if (parametrised := _with_number(metric)) is not None:
+            return parametrised
         meant = closest_name(metric, tuple(known))
         hint = f"did you mean {meant!r}? " if meant else ""
         raise UnknownNameError(f"choosing metrics: there is no metric {metric!r}; {hint}Known: {', '.join(known)}")
@@ -92,15 +99,15 @@ def make_metric(metric: str | Callable[..., float] | Metric) -> Metric:
     return _from_callable(metric)
 
 
-def make_metrics(asked: object, default: str) -> tuple[Metric, ...]:
+def make_metrics(asked: object, default: str, numbers: Mapping[str, float] = _NO_NUMBERS) -> tuple[Metric, ...]:
     """The metrics of an `eval_metric` parameter: None (the objective's `default`), one, or a sequence of them.
 
+    `numbers`: `Objective.metric_numbers`, which metrics of these names have in place of any other.
     Raises ParameterError when two have the same name.
     """
-    if asked is None:
-        return (make_metric(default),)
-    several: Sequence[Any] = asked if isinstance(asked, (list, tuple)) else [asked]
-    metrics = tuple(make_metric(name) for name in several)
+    made = {name: replace(OF_LOSS[name](number), name=name) for name, number in numbers.items()}
+    wanted: Sequence[Any] = asked if isinstance(asked, (list, tuple)) else [default if asked is None else asked]
+    metrics = tuple(made[each] if isinstance(each, str) and each in made else make_metric(each) for each in wanted)
     names = [metric.name for metric in metrics]
     if not names or len(set(names)) < len(names):
         raise ParameterError(f"choosing metrics: eval_metric names {names}, wanted at least one and each of them once")
@@ -110,6 +117,21 @@ def make_metrics(asked: object, default: str) -> tuple[Metric, ...]:
 def maximised(metrics: Sequence[Metric]) -> frozenset[str]:
     """The names of those of which more is better."""
     return frozenset(metric.name for metric in metrics if metric.maximize)
+
+
+def _with_number(name: str) -> Metric | None:
+    """The metric of a name with a number after an @; None for a name that is none. Raises ParameterError."""
+    stem, at, number = name.partition("@")
+    if not at or stem not in WITH_NUMBER:
+        return None
+    make, low, high = WITH_NUMBER[stem]
+    try:
+        value = float(number)
+    except ValueError:
+        value = math.nan
+    if not low < value < high:
+        raise ParameterError(f"choosing metrics: found {name!r}, wanted a number between {low:g} and {high:g} after @")
+    return replace(make(value), name=name)
 
 
 def _from_callable(function: Callable[..., float]) -> Metric:
@@ -199,6 +221,97 @@ def _auc(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
     return _mean(np.array(areas), np.array([float(member @ w) for member in members]))
 
 
+def _binary_aucpr(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+    if len(y) == 0:
+        return math.nan
+    true, false = threshold_weights(y, p, w)
+    positives = true[-1]
+    if positives <= 0.0 or false[-1] <= 0.0:
+        return math.nan
+    steps, recall = np.diff(true), true / positives
+    # Between thresholds false positives grow evenly with true ones: precision is r / (a r + b) at recall r.
+    slope = np.divide(np.diff(false), steps, out=np.zeros_like(steps), where=steps > 0)
+    a, b = 1.0 + slope, (false[:-1] - slope * true[:-1]) / positives
+    area = np.diff(recall) / a
+    curved = (b != 0.0) & (steps > 0)
+    low, high = (a * recall[:-1] + b)[curved], (a * recall[1:] + b)[curved]
+    area[curved] -= (b / a**2)[curved] * np.log(high / low)
+    return float(area.sum())
+
+
+def _aucpr(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
+    if p.ndim == 1:
+        return _binary_aucpr(y, p, w)
+    # Unlike auc, XGBoost weights classes alike here.
+    return float(np.mean([_binary_aucpr((y == k).astype(np.float64), p[:, k], w) for k in range(p.shape[1])]))
+
+
+def _squared_log(y: FloatArray, p: FloatArray) -> FloatArray:
+    return np.asarray((np.log1p(y) - np.log1p(p)) ** 2)
+
+
+def _relative(y: FloatArray, p: FloatArray) -> FloatArray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.abs((y - p) / y)
+
+
+def _gamma_deviance(y: FloatArray, p: FloatArray) -> FloatArray:
+    y, p = y + _LEAST_MEAN, p + _LEAST_MEAN
+    return np.asarray(2.0 * (np.log(p / y) + y / p - 1.0))
+
+
+def _gamma_nloglik(y: FloatArray, p: FloatArray) -> FloatArray:
+    p = np.maximum(p, _LEAST_MEAN)
+    return np.asarray(y / p + np.log(p))
+
+
+def pinball(alpha: float) -> Metric:
+    """The loss whose least is at the quantile `alpha`."""
+
+    def loss(y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.maximum(alpha * (y - p), (alpha - 1.0) * (y - p))
+
+    return _mean_loss("quantile", loss)
+
+
+def pseudo_huber(slope: float) -> Metric:
+    """Differences that count squared when small and plainly when large."""
+
+    def loss(y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.asarray(slope**2 * (np.sqrt(1.0 + ((y - p) / slope) ** 2) - 1.0))
+
+    return _mean_loss("mphe", loss)
+
+
+def tweedie_nloglik(power: float) -> Metric:
+    """The negative log-likelihood of a Tweedie distribution, without what does not depend on predictions."""
+
+    def loss(y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.asarray(p ** (2.0 - power) / (2.0 - power) - y * p ** (1.0 - power) / (1.0 - power))
+
+    return _mean_loss(f"tweedie-nloglik@{power:g}", loss)
+
+
+def error_at(threshold: float) -> Metric:
+    """The share of rows on the wrong side of a threshold."""
+
+    def loss(y: FloatArray, p: FloatArray) -> FloatArray:
+        return np.where(p > threshold, 1.0 - y, y)
+
+    return _mean_loss(f"error@{threshold:g}", loss)
+
+
+# Metrics whose number is a parameter of the loss, and what makes them.
+OF_LOSS: Mapping[str, Callable[[float], Metric]] = {"quantile": pinball, "mphe": pseudo_huber}
+
+# Metrics with a number in their names: what makes them, and between which numbers it must lie.
+WITH_NUMBER: Mapping[str, tuple[Callable[[float], Metric], float, float]] = {
+    "error": (error_at, -math.inf, math.inf),
+    "quantile": (pinball, 0.0, 1.0),
+    "tweedie-nloglik": (tweedie_nloglik, 1.0, 2.0),
+}
+
+
 def _ks(y: FloatArray, p: FloatArray, w: FloatArray) -> float:
     if len(y) == 0:
         return math.nan
@@ -220,6 +333,12 @@ METRICS: dict[str, Metric] = {
         _mean_loss("rmse", _squared, root=True),
         _mean_loss("mae", _absolute),
         Metric("ks", True, _ks),
+        Metric("aucpr", True, _aucpr, "any"),
+        _mean_loss("rmsle", _squared_log, root=True),
+        _mean_loss("mape", _relative),
+        pseudo_huber(1.0),
+        _mean_loss("gamma-deviance", _gamma_deviance),
+        _mean_loss("gamma-nloglik", _gamma_nloglik),
         _mean_loss("poisson-nloglik", _poisson_nloglik),
     )
 }

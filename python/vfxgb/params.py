@@ -130,6 +130,16 @@ class TrainParams:
         int,
         Meta(ge=1, le=65_536, description="Outputs per row: the number of classes for multi:softprob, else 1."),
     ] = 1
+    quantile_alpha: Annotated[float, Meta(gt=0, lt=1, description="The quantile that reg:quantileerror predicts.")] = (
+        0.5
+    )
+    huber_slope: Annotated[
+        float,
+        Meta(gt=0, description="With reg:pseudohubererror: the difference from about which on the loss grows plainly."),
+    ] = 1.0
+    tweedie_variance_power: Annotated[
+        float, Meta(gt=1, lt=2, description="With reg:tweedie: the power of the mean that the variance is.")
+    ] = 1.5
     eval_metric: Annotated[
         Any,
         Meta(

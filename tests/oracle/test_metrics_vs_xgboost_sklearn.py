@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vfxgb.metric import METRICS, make_metric
+from vfxgb.metric import METRICS, make_metric, make_metrics
+from vfxgb.objective import make_objective
+from vfxgb.params import TrainParams
 
 xgboost = pytest.importorskip("xgboost")
 sklearn_metrics = pytest.importorskip("sklearn.metrics")
 
-BINARY = ["auc", "logloss", "error"]
-MANY = ["auc", "mlogloss", "merror"]
+BINARY = ["auc", "aucpr", "logloss", "error", "error@0.3"]
+MANY = ["auc", "aucpr", "mlogloss", "merror"]
 
 
 def compare(settings: dict[str, Any], metric: str, labels: np.ndarray, margins: np.ndarray, weights: Any) -> None:
@@ -55,7 +57,7 @@ def test_many_classes(metric: str, seed: int, weighted: bool) -> None:
     compare({"objective": "multi:softprob", "num_class": 3}, metric, labels, margins, weights)
 
 
-@pytest.mark.parametrize("metric", ["rmse", "mae"])
+@pytest.mark.parametrize("metric", ["rmse", "mae", "mape", "mphe"])
 @given(seed=st.integers(0, 2**32 - 1), weighted=st.booleans())
 def test_regression(metric: str, seed: int, weighted: bool) -> None:
     rng, margins, weights = drawn(seed, False, weighted)
@@ -68,6 +70,31 @@ def test_poisson(seed: int, weighted: bool) -> None:
     rng, margins, weights = drawn(seed, False, weighted)
     labels = rng.poisson(np.exp(margins)).astype(np.float32)
     compare({"objective": "count:poisson"}, "poisson-nloglik", labels, margins, weights)
+
+
+@pytest.mark.parametrize("metric", ["rmsle", "gamma-deviance", "gamma-nloglik", "tweedie-nloglik@1.3"])
+@given(seed=st.integers(0, 2**32 - 1), weighted=st.booleans())
+def test_positive_numbers(metric: str, seed: int, weighted: bool) -> None:
+    rng, margins, weights = drawn(seed, False, weighted)
+    labels = rng.gamma(2.0, np.exp(margins)).astype(np.float32) + np.float32(1e-3)
+    compare({"objective": "reg:gamma"}, metric, labels, margins, weights)
+
+
+@given(seed=st.integers(0, 2**32 - 1), weighted=st.booleans())
+def test_losses_with_parameters(seed: int, weighted: bool) -> None:
+    rng, margins, weights = drawn(seed, False, weighted)
+    labels = rng.normal(size=len(margins)).astype(np.float32)
+    for own in (
+        {"objective": "reg:quantileerror", "quantile_alpha": 0.2, "eval_metric": "quantile"},
+        {"objective": "reg:pseudohubererror", "huber_slope": 0.4, "eval_metric": "mphe"},
+    ):
+        data = xgboost.DMatrix(np.zeros((len(labels), 1)), label=labels, weight=weights, base_margin=margins)
+        result: dict[str, Any] = {}
+        settings = {**own, "max_delta_step": 1e-30, "eta": 0.0, "nthread": 1, "base_score": 0.5}
+        booster = xgboost.train(settings, data, 1, evals=[(data, "rows")], evals_result=result, verbose_eval=False)
+        metric = own.pop("eval_metric")
+        (ours,) = make_metrics(None, metric, make_objective(TrainParams(**own)).metric_numbers)
+        assert ours(labels, booster.predict(data), weights) == pytest.approx(float(result["rows"][metric][0]), rel=2e-6)
 
 
 @given(seed=st.integers(0, 2**32 - 1), ties=st.booleans(), weighted=st.booleans())

@@ -77,6 +77,55 @@ def test_poisson_gradients(margin: float, label: int, weight: float | None, delt
     compare(params, theirs, margin, float(label), weight)
 
 
+def _number(rng: np.random.Generator) -> float:
+    return float(rng.normal(0.0, 10.0))
+
+
+def _positive(rng: np.random.Generator) -> float:
+    return float(rng.gamma(1.0, 10.0) + 0.0625)
+
+
+def _total(rng: np.random.Generator) -> float:
+    return float(rng.poisson(1.0) * 2.5)
+
+
+def _class(rng: np.random.Generator) -> float:
+    return float(rng.integers(0, 2))
+
+
+FURTHER: list[tuple[str, dict[str, float], Any]] = [
+    ("reg:quantileerror", {"quantile_alpha": 0.3}, _number),
+    ("reg:absoluteerror", {}, _number),
+    ("reg:pseudohubererror", {}, _number),
+    ("reg:pseudohubererror", {"huber_slope": 2.5}, _number),
+    ("reg:gamma", {}, _positive),
+    ("reg:tweedie", {}, _total),
+    ("reg:tweedie", {"tweedie_variance_power": 1.2}, _total),
+    ("binary:hinge", {}, _class),
+    ("binary:logitraw", {}, _class),
+]
+
+
+@pytest.mark.parametrize("case", range(len(FURTHER)))
+def test_further_gradients(case: int) -> None:
+    objective, own, draw = FURTHER[case]
+    rng = np.random.default_rng(case)
+    params, theirs = TrainParams(objective=objective, **own), {"objective": objective, **own}
+    for weight in (None, 0.25, 1.0, 3.5):
+        for _ in range(8):
+            label = draw(rng)
+            compare(params, theirs, np.float32(rng.uniform(-3, 3)), label, weight)
+            # At the label itself, where some losses have a corner.
+            compare(params, theirs, np.float32(label if abs(label) < 3 else 1.0), float(np.float32(label)), weight)
+
+
+def test_softmax_gradients() -> None:
+    settings = {"objective": "multi:softmax", "num_class": 3}
+    rng = np.random.default_rng(7)
+    for weight in (None, 0.25, 3.5):
+        compare(TrainParams(**settings), settings, rng.normal(size=3), float(rng.integers(0, 3)), weight)
+
+
 CASES: dict[str, tuple[dict[str, Any], Any]] = {
     "logistic": ({"objective": "binary:logistic"}, lambda rng: rng.random(300) < 0.2),
     "logistic scaled": ({"objective": "binary:logistic", "scale_pos_weight": 3.5}, lambda rng: rng.random(300) < 0.2),
@@ -89,6 +138,21 @@ CASES: dict[str, tuple[dict[str, Any], Any]] = {
     "softprob without a class": ({"objective": "multi:softprob", "num_class": 3}, lambda rng: rng.choice([0, 2], 100)),
     "squared error": ({"objective": "reg:squarederror"}, lambda rng: rng.normal(30, 10, 300)),
     "poisson": ({"objective": "count:poisson"}, lambda rng: rng.poisson(2.5, 300)),
+    "a low quantile": ({"objective": "reg:quantileerror", "quantile_alpha": 0.001}, lambda rng: rng.normal(size=300)),
+    "a quantile": ({"objective": "reg:quantileerror", "quantile_alpha": 0.3}, lambda rng: rng.normal(size=300)),
+    "a high quantile": ({"objective": "reg:quantileerror", "quantile_alpha": 0.999}, lambda rng: rng.normal(size=300)),
+    "absolute error": ({"objective": "reg:absoluteerror"}, lambda rng: rng.normal(30, 10, 301)),
+    "one row": ({"objective": "reg:absoluteerror"}, lambda rng: rng.normal(30, 10, 1)),
+    "huber": ({"objective": "reg:pseudohubererror"}, lambda rng: rng.normal(3, 2, 300)),
+    "huber with a slope": (
+        {"objective": "reg:pseudohubererror", "huber_slope": 3.0},
+        lambda rng: rng.normal(3, 2, 300),
+    ),
+    "gamma": ({"objective": "reg:gamma"}, lambda rng: rng.gamma(2.0, 2.0, 300)),
+    "tweedie": ({"objective": "reg:tweedie"}, lambda rng: rng.poisson(0.7, 300) * 2.5),
+    "logitraw": ({"objective": "binary:logitraw"}, lambda rng: rng.random(300) < 0.2),
+    "hinge, few": ({"objective": "binary:hinge"}, lambda rng: rng.random(300) < 0.2),
+    "hinge, many": ({"objective": "binary:hinge"}, lambda rng: rng.random(300) < 0.8),
 }
 
 

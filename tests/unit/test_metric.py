@@ -11,7 +11,7 @@ from vfxgb.metric import METRICS, make_metric, make_metrics
 
 def test_every_metric_of_the_api_is_there() -> None:
     assert {"auc", "logloss", "error", "mlogloss", "merror", "rmse", "mae", "ks"} <= set(METRICS)
-    assert {name for name, metric in METRICS.items() if metric.maximize} == {"auc", "ks"}
+    assert {name for name, metric in METRICS.items() if metric.maximize} == {"auc", "aucpr", "ks"}
 
 
 def test_unknown_name_suggests() -> None:
@@ -28,6 +28,18 @@ def test_selection() -> None:
         make_metrics(["auc", "auc"], "rmse")
     with pytest.raises(ParameterError):
         make_metrics([], "rmse")
+
+
+def test_numbers_in_names_and_of_losses() -> None:
+    y, p = np.array([0.0, 4.0]), np.array([1.0, 2.0])
+    assert make_metric("quantile@0.25")(y, p) == (0.75 + 0.5) / 2
+    (own,) = make_metrics(None, "quantile", {"quantile": 0.5})
+    assert (own.name, own(y, p)) == ("quantile", 0.75)
+    assert make_metric("error@0.3")(np.array([0.0, 1.0]), np.array([0.4, 0.9])) == 0.5
+    with pytest.raises(ParameterError, match="between 0 and 1 after @"):
+        make_metric("quantile@2")
+    with pytest.raises(UnknownNameError, match="no metric 'auc@3'"):
+        make_metric("auc@3")
 
 
 def test_known_answers() -> None:

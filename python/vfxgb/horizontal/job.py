@@ -118,7 +118,8 @@ class Job:
         """The metrics that are measured on users' rows. Raises ParameterError if none of those asked for is a sum."""
         if not self.eval_users and not self.holdout:
             return []
-        metrics = make_metrics(self.params.eval_metric, make_objective(self.params).default_metric)
+        objective = make_objective(self.params)
+        metrics = make_metrics(self.params.eval_metric, objective.default_metric, objective.metric_numbers)
         return [metric.name for metric in summable(metrics)]
 
     def hidden(self, n_users: int) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.binning.cuts import check_cuts, cuts_with_missing
-from vfxgb.errors import AggregationError, SpoiledSumError
+from vfxgb.errors import AggregationError, ParameterError, SpoiledSumError
 from vfxgb.horizontal.calls import Calls
 from vfxgb.horizontal.grower import Columns, Grower
 from vfxgb.horizontal.job import Job
@@ -61,7 +61,12 @@ class Server:
         self._calls = calls
         self._threads = threads
         self._objective = make_objective(params)
-        self._metrics = make_metrics(params.eval_metric, self._objective.default_metric)
+        if self._objective.spec.adaptive:
+            raise ParameterError(
+                f"reading parameters: objective={self._objective.name!r}, wanted another: its leaves are quantiles "
+                "of all users' residuals, of which only sums are known; use reg:pseudohubererror"
+            )
+        self._metrics = make_metrics(params.eval_metric, self._objective.default_metric, self._objective.metric_numbers)
         self._summed_metrics = summable(self._metrics) if job.eval_users or job.holdout else ()
         self._eval_labels = self._objective.check_labels(job.evals.labels, SERVER)
         # Else every |g| and h is at most 1, which needs no asking.

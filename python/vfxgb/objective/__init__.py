@@ -109,4 +109,4 @@ def start_margin(
     """The margin [K] every row starts from: `params.base_score` if given, else estimated from the training rows."""
     if params.base_score is not None:
         return objective.margin_of(float(params.base_score))
-    return objective.start_from(objective.start_sums(labels, weights))
+    return objective.start_of(labels, weights)

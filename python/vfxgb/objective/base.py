@@ -58,6 +58,19 @@ class Objective(ABC):
         bounds = self.spec.bounds
         return 0 if bounds is None else max(0, math.floor(math.log2(bounds[0] / bounds[1])))
 
+    @property
+    def metric_numbers(self) -> Mapping[str, float]:
+        """Names of metrics to which the parameters of the loss give a number, and that number."""
+        return {}
+
+    @property
+    def leaf_quantile(self) -> float | None:
+        """The quantile of the residuals of its rows that becomes the weight of a leaf; None: growth's weight stays.
+
+        Residuals are labels minus margins before the tree. One needs all rows in one place, and their true labels.
+        """
+        return None
+
     n_outputs: int
     """K: trees per round, margins per row."""
 
@@ -78,6 +91,10 @@ class Objective(ABC):
     def start_sums(self, labels: Float32Array, weights: Float32Array | None = None) -> FloatArray:
         """`start_parts` as float64, each rounded once."""
         return self.start_parts(labels, weights).rounded()
+
+    def start_of(self, labels: Float32Array, weights: Float32Array | None) -> FloatArray:
+        """The start margin [K] estimated from the labels and weights of all rows."""
+        return self.start_from(self.start_sums(labels, weights))
 
     def start_from(self, sums: FloatArray) -> FloatArray:
         """The start margin [K] estimated from `start_sums` of all rows. Raises LabelError where there is none.
@@ -152,6 +169,7 @@ class ObjectiveSpec:
     - `residual`: whether g_k = p_k - [y = k] with probabilities p from margins alone, so that a label moves a gradient
       by the row's weight; for two classes also h = p (1 - p).
     - `hessians_hide_labels`: whether h depends on the margin alone, and on no label.
+    - `adaptive`: whether leaves get a `leaf_quantile` of residuals, for which whoever trains must see all labels.
     """
 
     name: str
@@ -167,6 +185,7 @@ class ObjectiveSpec:
     bounds: tuple[float, float] | None = None
     residual: bool = False
     hessians_hide_labels: bool = False
+    adaptive: bool = False
 
     @property
     def classifies(self) -> bool:

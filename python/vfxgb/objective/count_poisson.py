@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from vfxgb.data.labels import numeric_labels, refuse_labels
-from vfxgb.errors import GradientError, LabelError
+from vfxgb.errors import GradientError
 from vfxgb.objective.arithmetic import LARGEST_EXPONENT, column, exp, weighted
-from vfxgb.objective.base import AnyFloat, Float32Array, FloatArray, Objective, ObjectiveSpec
+from vfxgb.objective.base import AnyFloat, Float32Array, Objective, ObjectiveSpec
+from vfxgb.objective.loglink import LogLink
 
 
 @dataclass(frozen=True)
-class Poisson(Objective):
+class Poisson(LogLink, Objective):
     """`max_delta_step` inflates the hessian so that steps stay short."""
 
     max_delta_step: float
@@ -29,18 +30,6 @@ class Poisson(Objective):
         values = numeric_labels(labels, party)
         refuse_labels(values, values < 0, party, "a count of at least 0 for count:poisson")
         return values
-
-    def start_from(self, sums: FloatArray) -> FloatArray:
-        """log of the mean label. Raises LabelError when all labels are 0, where XGBoost starts from -inf."""
-        if sums[0] <= 0.0:
-            raise LabelError(
-                "estimating base_score: every label is 0, so count:poisson has no finite start; pass base_score above 0"
-            )
-        return super().start_from(sums)
-
-    def margin_of(self, base_score: float) -> FloatArray:
-        """log(base_score), a rate above 0."""
-        return np.array([np.float32(np.log(np.float64(np.float32(base_score))))], dtype=np.float64)
 
     def gradients(
         self, margins: AnyFloat, labels: Float32Array, weights: Float32Array | None = None
@@ -53,10 +42,6 @@ class Poisson(Objective):
                 f"{LARGEST_EXPONENT - self.max_delta_step:g}; lower learning_rate or max_delta_step"
             )
         return weighted(exp(m) - labels, exp(m + np.float32(self.max_delta_step)), weights)
-
-    def transform(self, margins: AnyFloat) -> FloatArray:
-        """Rates, [n]."""
-        return np.exp(super().transform(margins))
 
 
 def _xgboost(params: Mapping[str, Any], n_outputs: int) -> dict[str, Any]:  # noqa: ARG001

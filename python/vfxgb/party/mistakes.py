@@ -149,7 +149,7 @@ def check_metrics(params: TrainParams) -> None:
     """Raise ParameterError or UnknownNameError for an eval_metric that there is not, or not for this objective."""
     objective = make_objective(params)
     predictions = objective.transform(np.zeros((2, objective.n_outputs)))
-    for metric in make_metrics(params.eval_metric, objective.default_metric):
+    for metric in make_metrics(params.eval_metric, objective.default_metric, objective.metric_numbers):
         metric(np.zeros(2), predictions)
 
 

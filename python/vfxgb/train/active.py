@@ -36,11 +36,12 @@ from vfxgb.errors import MessageError, ProtocolParameterError
 from vfxgb.metric import Metric, make_metrics, maximised
 from vfxgb.model.paths import paths_in_trees
 from vfxgb.model.seal import seal_active
-from vfxgb.model.shares import CONDITIONAL, ActiveShare, SplitRecords
+from vfxgb.model.shares import CONDITIONAL, ActiveShare, SplitRecords, TreeShape
 from vfxgb.numeric.fixed_point import fraction_bits
 from vfxgb.objective import Objective, make_objective
 from vfxgb.runtime.ledger import LeafPurity
 from vfxgb.train.active_checkpoints import ActiveCheckpoints, Grown
+from vfxgb.train.adaptive_leaves import Residuals
 from vfxgb.train.callbacks import TRAINING_ROWS, EvalsLog, TrainingState
 from vfxgb.train.categories import CategoryRule, refuse_before, refuse_partitions
 from vfxgb.train.digests import table_digest
@@ -57,6 +58,7 @@ from vfxgb.transport.line import UNKNOWN_LINE, KnownLine
 from vfxgb.transport.rows import rows_digest
 from vfxgb.tree.columns import Layout, RoundColumns
 from vfxgb.tree.grower import Grower, Growth
+from vfxgb.tree.growing import GrowingTree
 from vfxgb.tree.hidden_nodes import HiddenNodes
 from vfxgb.tree.local_features import OwnFeatures
 from vfxgb.tree.passives import PassiveLinks, PassiveParties
@@ -117,7 +119,9 @@ class ActiveParty:
         self._note = hooks.note
         self.remarks: list[str] = []
         self._objective: Objective = make_objective(params)
-        self._metrics: tuple[Metric, ...] = make_metrics(params.eval_metric, self._objective.default_metric)
+        self._metrics: tuple[Metric, ...] = make_metrics(
+            params.eval_metric, self._objective.default_metric, self._objective.metric_numbers
+        )
         self.events: list[Event] = []
         # Passive party -> equations about its rows that were opened (contract.equations_of).
         self.opened_equations: dict[str, int] = {}
@@ -154,6 +158,12 @@ class ActiveParty:
 
     def _place(self) -> Placed:
         given, params = self._given, self._params
+        if self._objective.spec.adaptive and self._plan.spec.release is not None:
+            raise ProtocolParameterError(
+                f"{self.party} training: objective={self._objective.name!r} with protocol {self._plan.spec.name!r}, "
+                "wanted another: its leaves are quantiles of true residuals, which no epsilon would cover; take "
+                "reg:pseudohubererror, or a protocol without noise"
+            )
         if given.engine is not None:
             check_fits(self._plan.spec, params, self._note is not None, given.engine.holds_key)
         how = Placing(
@@ -384,6 +394,8 @@ class ActiveParty:
         with self._preparing(round_index):
             growing = self._grower.grow(self._gradients(round_index), self._alone(round_index))
         shapes = [tree.shape(learning_rate) for tree in growing]
+        if self._objective.leaf_quantile is not None:
+            shapes = self._adapted(growing, shapes, round_index, learning_rate)
         self._keeper.end_round(round_index, shapes, {} if self._alone(round_index) else self._channels)
         grown = self._grown
         with self.timings.phase("margins"):
@@ -396,6 +408,19 @@ class ActiveParty:
                 grown.trees.append(shape)
                 grown.target.add(tree.partition, shape.value.astype(np.float32), k)
             grown.target.end_round()
+
+    def _adapted(
+        self, growing: Sequence[GrowingTree], shapes: Sequence[TreeShape], round_index: int, rate: float
+    ) -> list[TreeShape]:
+        """The trees with the quantile that the objective wants of the residuals in each leaf."""
+        alpha = self._objective.leaf_quantile
+        assert alpha is not None  # noqa: S101 - asked before
+        residuals = Residuals.of(self._grown.target, self._params, round_index, self._given.n_train)
+        with self.timings.phase("leaves"):
+            return [
+                residuals.adapt(shape, tree.partition.leaves(), k, alpha, rate)
+                for k, (tree, shape) in enumerate(zip(growing, shapes, strict=True))
+            ]
 
     def _preparing(self, round_index: int) -> AbstractContextManager[None]:
         """A block in which the role sets up, if the others hear nothing of this round and the protocol can.
@@ -430,8 +455,8 @@ class ActiveParty:
     def leaf_purity(self) -> dict[str, LeafPurity]:
         """Per passive party what the leaves of the first tree say about labels.
 
-        It is empty unless there are two classes and passive parties are told of nodes, and where rows start from
-        margins of their own: weights of leaves then do not tell shares of classes.
+        It is empty unless gradients are residuals of two classes and passive parties are told of nodes, and where rows
+        start from margins of their own: weights of leaves then do not tell shares of classes.
         """
         grown = self._grown
         spec = self._objective.spec
@@ -440,7 +465,9 @@ class ActiveParty:
         if not known_classes or own_start or grown.first_rows is None or not self._plan.spec.shows_nodes:
             return {}
         params, tree = self._params, grown.trees[0]
-        (rate,) = self._objective.transform(self._base_margin[None, :]).ravel().tolist()
+        # A residual p - y at label 0; predictions need not be probabilities.
+        residual, _ = self._objective.gradients(self._base_margin[None, :], np.zeros(1, dtype=np.float32))
+        rate = float(residual[0, 0])
         purities = {}
         for party in self._channels:
             known = known_leaves(tree, self._parties.index(party), params.max_depth)

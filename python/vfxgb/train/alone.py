@@ -52,7 +52,8 @@ def train_alone(given: SimulatedInput, active: str, params: TrainParams) -> Alon
     cuts = None if given.cuts is None else {name: cut for name, cut in given.cuts.items() if name in own.names}
     rows = replace(given, tables={active: own}, cuts=cuts, record=False, privacy_dir=None)
     result = fit(rows, plan_for(rows.tables, active, params, UNPROTECTED))
-    metrics = make_metrics(params.eval_metric, make_objective(params).default_metric)
+    objective = make_objective(params)
+    metrics = make_metrics(params.eval_metric, objective.default_metric, objective.metric_numbers)
     return Alone(
         len(own.names),
         {

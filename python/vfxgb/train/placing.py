@@ -21,6 +21,7 @@ from vfxgb.engine.table import ShardedTable
 from vfxgb.engine.target import ShardedTarget
 from vfxgb.errors import EngineError
 from vfxgb.model.shares import CONDITIONAL
+from vfxgb.objective import spec_of
 from vfxgb.params import TrainParams
 from vfxgb.protocols import protocol_by_name, protocol_names
 from vfxgb.train.target import Learning, MemoryTarget, Target
@@ -128,6 +129,8 @@ def check_fits(spec: ProtocolSpec, params: TrainParams, recorded: bool, holds_ke
         )
     if not isinstance(params.objective, str):
         raise _unfit("an objective that is a callable sees all rows at once", "name one of vfxgb's objectives")
+    if spec_of(params.objective).adaptive:
+        raise _unfit(f"objective={params.objective!r} orders the residuals of all rows", "use reg:pseudohubererror")
 
 
 def check_passive(party: str, spec: ProtocolSpec, missing_strategy: str, recorded: bool) -> None:
