@@ -39,6 +39,7 @@ WORDS = {
     "combine": "joining shares",
     "randomise": "blinding what is sent back",
     "count small sums": "counting sums over few rows for the ledger",
+    "leaves": "weighing leaves by the rows in them",
     "margins": "updating predictions",
     "evaluate": "computing metrics",
     "private stage": "trees of own columns after the run",
