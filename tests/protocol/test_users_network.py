@@ -550,7 +550,7 @@ def test_a_user_remembers_what_it_signed_when_it_is_started_again(crowd, tmp_pat
     run = crowd()
 
     def memory(number: int) -> UserMemory:
-        return UserMemory(tmp_path / f"{number}.json", tmp_path / f"asked-{number}.json")
+        return UserMemory(*(tmp_path / f"{name}{number}.json" for name in ("", "asked-", "noise-")))
 
     run.change = lambda number, side: replace(side, memory=lambda _: memory(number))
     run.run()

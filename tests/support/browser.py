@@ -58,6 +58,10 @@ def find_browser() -> str | None:
     return given or next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
+class AnotherPageError(Exception):
+    """The page that was asked has made room for another one meanwhile."""
+
+
 class Browser:
     """A browser of its own, with an empty profile in `folder`, from construction to `close`."""
 
@@ -99,6 +103,8 @@ class Browser:
             answer = self._next(end - time.monotonic())
             assert answer is not None, f"{method}: the browser does not answer"
             if answer.get("id") == number:
+                if "navigated or closed" in answer.get("error", {}).get("message", ""):
+                    raise AnotherPageError
                 assert "error" not in answer, f"{method}: {answer['error']}"
                 result: dict[str, Any] = answer["result"]
                 return result
@@ -200,11 +206,15 @@ class Page:
         return found["result"].get("value")
 
     def until(self, script: str, seconds: float = DEADLINE) -> Any:
-        """Wait until an expression is true; returns it."""
+        """Wait until an expression is true; returns it. A page that is just being loaded is asked again."""
         end = time.monotonic() + seconds
-        while not (found := self.find(script)):
+        found = None
+        while not found:
             assert time.monotonic() < end, f"waited too long for {script}"
-            time.sleep(0.02)
+            with suppress(AnotherPageError):
+                found = self.find(script)
+            if not found:
+                time.sleep(0.02)
         return found
 
     def click(self, selector: str) -> None:
