@@ -1,6 +1,7 @@
 """`vfxgb predict --serve`: its options, and the endpoint from start to signal."""
 
 import argparse
+import os
 import signal
 import threading
 from pathlib import Path
@@ -12,7 +13,10 @@ from vfxgb.cli.parser import UsageError
 
 if TYPE_CHECKING:
     from vfxgb.party.config import PartyConfig
+    from vfxgb.party.logs import Log
 
+# Requests under way and the sessions get less than this to end (Endpoint.close).
+END_SECONDS = 40.0
 # Options that have no meaning without --serve.
 OPTIONS = ("host", "port", "token_file", "token_env", "tls_certificate", "tls_key", "follow_latest")
 
@@ -67,14 +71,31 @@ def serve_scores(arguments: argparse.Namespace) -> int:
         print(f"{config.party} would score rows of {', '.join(scorer.features)} with {', '.join(scorer.share.parties)}")
         return OK
     stop = threading.Event()
+
+    def end(*_: object) -> None:
+        stop.set()
+        _end_in_time(log)
+
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+        signal.signal(number, end)
     scorer.connect()
     endpoint = Endpoint(scorer, host, DEFAULT_PORT if arguments.port is None else arguments.port, token, tls, log)
     _warn(host, token is not None, tls is not None)
     which = "the latest model, now" if arguments.follow_latest else "the model"
     endpoint.run(stop, lambda _: tell(f"scoring at {endpoint.url} with {which} {scorer.share.run}"))
     return OK
+
+
+def _end_in_time(log: "Log") -> None:
+    """End the process by force if it has not ended END_SECONDS from now: whoever stops a service waits for that."""
+
+    def force() -> None:
+        log.error("failed", text=f"scoring had not ended {END_SECONDS:g} seconds after it was told to; ended by force")
+        os._exit(OK)
+
+    timer = threading.Timer(END_SECONDS, force)
+    timer.daemon = True
+    timer.start()
 
 
 def _warn(host: str, has_token: bool, has_tls: bool) -> None:

@@ -57,6 +57,8 @@ MAX_ROWS = 10_000
 MAX_CONNECTIONS = 256
 # For requests under way when the endpoint is closed.
 CLOSE_SECONDS = 10.0
+# The longest wait for the word to stop, between two looks.
+LONGEST_WAIT = 0.5
 # How often the passive parties are looked after while nobody asks.
 LOOK_SECONDS = 1.0
 # When to come back after a passive party could not be reached.
@@ -105,7 +107,9 @@ class Endpoint:
         looking.start()
         try:
             listening(self.address)
-            stop.wait()
+            # Python sees a signal that comes in the moment before a wait begins only when that wait is over.
+            while not stop.wait(LONGEST_WAIT):
+                pass
         finally:
             stop.set()
             self.close()
