@@ -1,6 +1,6 @@
 """reg:quantileerror: a quantile of numbers, by the pinball loss.
 
-g = 1 - a for m > y, else -a     h = 1, where a is quantile_alpha
+g = 1 - a for m >= y, else -a     h = 1, where a is quantile_alpha
 
 The gradients choose splits only: the weight of a leaf becomes the quantile a of the residuals of its rows.
 """
