@@ -20,10 +20,10 @@ def ran(world):
     lines = (world.folder / "bank.csv").read_text().splitlines()
     for name, rows in (("own", lines[1:150]), ("later", lines[150:])):
         (world.folder / f"bank-{name}.csv").write_text("\n".join([lines[0], *rows]))
-    shop = Served(world.passive("shop"))
+    shop = Served(world.passive("shop", name="alone-shop", folder="alone-shop-folder"))
     try:
         data = {"train": "bank-own.csv", "valid": "bank-later.csv"}
-        config = world.active({"shop": shop.address}, name="alone", data=data)
+        config = world.active({"shop": shop.address}, name="alone", folder="alone-folder", data=data)
         Trainer(load_config(config, {}), Log(None)).run()
     finally:
         shop.stop()
@@ -32,7 +32,7 @@ def ran(world):
 
 def test_both_sides_know_how_long_finding_rows_took(ran, world) -> None:
     _, folder = ran
-    shop = PartyFolder(load_config(world.folder / "shop.toml", {}).folder).runs()[0]
+    shop = PartyFolder(load_config(world.folder / "alone-shop.toml", {}).folder).runs()[0]
     for record in (folder.read(), shop.read()):
         assert 0 < record.timings[record.party]["align"] < record.seconds
 
@@ -60,7 +60,7 @@ def test_another_configuration_is_refused(ran, world) -> None:
     with pytest.raises(ConfigError, match="other max_depth than"):
         compare_alone(changed, folder)
     with pytest.raises(ConfigError, match="has role 'passive'"):
-        compare_alone(load_config(world.passive("shop"), {}), folder)
+        compare_alone(load_config(world.folder / "alone-shop.toml", {}), folder)
 
 
 def test_a_run_that_is_not_finished_is_refused(ran) -> None:

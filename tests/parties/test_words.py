@@ -66,7 +66,7 @@ def test_early_stopping_is_told_and_numbers_are_of_the_best_round(stopping, vfxg
     assert f"stopped early after {record.rounds} of 60 rounds" in report
     assert vfxgb("report", run.path, "-o", tmp_path / "page.html") == 0
     page = (tmp_path / "page.html").read_text()
-    assert "after the best round" in page
+    assert f"after round {best}, the best" in page
     assert "after the last round" not in page
     assert f"After round {best}, the best, with which predictions end." in page
 
