@@ -15,6 +15,8 @@ COMMANDS = {
     "montgomery.json": "build/release/bench/cpp/bench_montgomery --benchmark_out=docs/results/montgomery.json "
     "--benchmark_filter='^(product/avx2|openssl)' --benchmark_repetitions=5 --benchmark_report_aggregates_only=true",
     "train_give_credit.json": "vfxgb bench train --data give_credit --json docs/results/train_give_credit.json",
+    "train_paths.json": "vfxgb bench train --data give_credit --configs paillier-djn --paths avx2,ifma "
+    "--json docs/results/train_paths.json",
     "train_default_credit.json": "vfxgb bench train --data default_credit --trees 6 "
     "--json docs/results/train_default_credit.json",
     "train_wide.json": "vfxgb bench train --data synthetic --rows 30000 --features 5 50 --bins 64 "

@@ -15,7 +15,7 @@ from typing import Any
 import row_bits_tables
 import scale_tables
 from origins import origin
-from path_tables import paths_section
+from path_tables import paths_section, training_paths_section
 from plain_tables import plain_section
 from protocol_tables import refused_section, sealed_auc_section, side_by_side_section
 from sealed_tables import noise_section as lattice_noise_section
@@ -244,6 +244,7 @@ PAGES: dict[str, dict[str, Callable[[Path], str]]] = {
         "peers": peers_section,
         "operations": operations_section,
         "paths": paths_section,
+        "training paths": training_paths_section,
         "training": training_section,
         "plain": plain_section,
         "network": network_section,

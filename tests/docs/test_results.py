@@ -98,7 +98,7 @@ def test_commands_of_trainings_are_those_that_the_files_were_made_with(monkeypat
         asked = {key: value for key, value in vars(build_parser("bench").parse_args(words)).items() if key in fields}
         assert json.loads(json.dumps(asked)) == recorded, name
         checked += 1
-    assert checked == 8
+    assert checked == 9
 
 
 def test_every_speed_table_can_be_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:

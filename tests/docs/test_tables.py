@@ -281,3 +281,20 @@ def test_paths_are_compared_by_their_own_medians(monkeypatch: pytest.MonkeyPatch
     written = tables.paths_section(tmp_path)
     assert "| 2048-bit keys, one thread | Paillier, avx2 | ifma | " in written
     assert "| decrypt | 600 | 200 | **3.00x** | 600 | 200 | **3.00x** |" in written
+
+
+def test_trainings_by_path_are_medians_of_their_own_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "bench"))
+    tables = importlib.import_module("path_tables")
+    lines = [
+        {"name": f"paillier-djn, {path}", "seconds": factor * times, "cpu_seconds": 2 * factor * times}
+        for times in (1.0, 9.0, 2.0)
+        for path, factor in (("avx2", 4.0), ("ifma", 1.0))
+    ]
+    settings = {"depth": 6, "bins": 32, "key_bits": 2048, "threads": 2, "paths": ["avx2", "ifma"]}
+    paths = [{**line, "result": {"source": "a table"}} for line in lines]
+    results = {"machine": {}, "settings": settings, "paths": paths}
+    (tmp_path / "train_paths.json").write_text(json.dumps(results))
+    written = tables.training_paths_section(tmp_path)
+    assert "| paillier-djn | 8.00 | 2.00 | **0.25** | 16.00 | 4.00 | **0.25** |" in written
+    assert "both parties in one process; medians of 3 trainings by each path, in turn" in written
