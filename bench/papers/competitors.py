@@ -33,7 +33,7 @@ Params = dict[str, Any]
 
 @dataclass(frozen=True)
 class Settings:
-    """What every cell of a table has in common. `candidates`: of the passive party, at each node."""
+    """What all cells of a table share. `candidates` counts the passive party's candidates at each node."""
 
     rows: int
     trees: int
@@ -84,19 +84,19 @@ def masked_per_row(epsilon: float, rows: int, passive: float = EPSILON_PASSIVE, 
 
 
 def masked_root(epsilon: float, settings: Settings) -> Params:
-    """As `masked`, with the noise of the root in every node."""
+    """Take `masked` with the noise of the root in every node."""
     return {**masked(epsilon, settings), "noise_scale": "root"}
 
 
 def masked_composed(epsilon: float, settings: Settings) -> Params:
-    """As `masked`, but epsilon is for all messages of the training together, by advanced composition (section 6.2)."""
+    """Take `masked` with epsilon for all messages of the training together, by advanced composition (section 6.2)."""
     rows = settings.rows
     noise = calibrate(epsilon, DELTA, EPSILON_PASSIVE, 1.0 / rows, rows, releases=settings.messages)
     return {**noise.params(), "insecure": True}
 
 
 def per_row_composed(epsilon: float, settings: Settings) -> Params:
-    """As `masked_per_row`, with epsilon for all messages that a row is in."""
+    """Take `masked_per_row` with epsilon for all messages that a row is in."""
     each, delta = advanced_budget(epsilon, DELTA, settings.messages)
     return masked_per_row(each, settings.rows, delta=delta)
 

@@ -20,7 +20,7 @@ def attack_names() -> tuple[str, ...]:
 
 
 def audit_users(transcript: UsersTranscript, attacks: Sequence[str] | None = None, seed: int = 0) -> AuditReport:
-    """Attack a recorded run as its server. `attacks`: names, None for all; `seed`: of the guesses.
+    """Attack a recorded run as its server, by the `attacks` named, or by all (None). `seed` decides the guesses.
 
     Raises UnknownNameError for an attack that does not exist, FormatError for a run that ended before its plan.
     """

@@ -27,7 +27,7 @@ MOST_MATCHED = 2000
 
 @dataclass
 class UsersTruth:
-    """All users' rows, binned by the published `cuts`. `seed`: of the guesses."""
+    """Holds all users' rows, binned by the published `cuts`. `seed` decides the guesses."""
 
     rows: Sequence[TrueRows]
     cuts: Sequence[NDArray[np.float32]]

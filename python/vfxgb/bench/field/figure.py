@@ -39,7 +39,7 @@ NAME_SHARE, SHIFT = 0.036, 0.1
 
 
 class Point(NamedTuple):
-    """An entrant at a level; `kind`: of KINDS."""
+    """One entrant of the figure, at its level of privacy. `kind` is one of KINDS."""
 
     level: str
     name: str

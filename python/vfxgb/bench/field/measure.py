@@ -141,7 +141,7 @@ class Field:
         return None if budget is None else budget - (time.monotonic() - self._began)
 
     def _measure(self, cell: Cell, costs: Mapping[Cell, Expected], place: str) -> None:
-        """Run a cell, or write down why not. `costs`: of this and of all that are still to come."""
+        """Run a cell, or write down why not. `costs` has those of this cell and of all that are still to come."""
         settings = self._settings
         refused = self._refused(cell)
         if refused is not None:
